@@ -1,0 +1,37 @@
+import { LayaError } from '../schemas/errors.js';
+
+export type InvalidRequestCode =
+  | 'QUESTIONS_INVALID'
+  | 'QUESTION_INVALID'
+  | 'STATE_INVALID'
+  | 'TEXT_INVALID'
+  | 'TOO_MANY_OPTIONS';
+
+/** A request that no checkpoint could answer; `where` names the question and field. */
+export class InvalidRequestError extends LayaError<InvalidRequestCode> {}
+
+export type UnsupportedShapeCode = 'ROW_TOO_LONG' | 'TOO_MANY_OPTIONS_FOR_GRAPH' | 'BUCKET_NOT_OFFERED';
+
+/** A valid request that no artifact of the model has a shape for. */
+export class UnsupportedShapeError extends LayaError<UnsupportedShapeCode> {}
+
+export type CheckpointErrorCode =
+  | 'CHECKPOINT_MISSING'
+  | 'CHECKPOINT_CONFIG'
+  | 'CHECKPOINT_LAYOUT'
+  | 'CHECKPOINT_WEIGHTS'
+  | 'CHECKPOINT_TENSORS'
+  | 'CHECKPOINT_TOKENIZER';
+
+/** A checkpoint folder that is incomplete, damaged or of a kind this project does not convert. */
+export class CheckpointError extends LayaError<CheckpointErrorCode> {}
+
+export type MilErrorCode = 'MIL_SYNTAX' | 'MIL_UNSUPPORTED' | 'MIL_BLOB' | 'MIL_SHAPE' | 'MIL_INPUT' | 'MIL_RUN';
+
+/** An `.mlmodelc` that the portable executor can't read, or won't run. */
+export class MilError extends LayaError<MilErrorCode> {}
+
+export type BackendUnavailableCode = 'DEVICE_UNAVAILABLE' | 'OFFLINE';
+
+/** The device asked for can't serve here; nothing else was tried. */
+export class BackendUnavailableError extends LayaError<BackendUnavailableCode> {}
