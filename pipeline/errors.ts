@@ -1,0 +1,39 @@
+import { LayaError } from '../schemas/errors.js';
+
+export type EnvironmentErrorCode =
+  | 'NODE_UNSUPPORTED'
+  | 'PYTHON_MISSING'
+  | 'RUST_MISSING'
+  | 'TOOL_INSTALL'
+  | 'TOOL_KILLED'
+  | 'TOOL_ARGUMENT';
+
+/** A tool this machine lacks, or one that can't be installed or started. Nothing was built. */
+export class EnvironmentError extends LayaError<EnvironmentErrorCode> {}
+
+/**
+ * The converter's refusal. The code is the converter's own (python-convert/README.md lists them), or
+ * CONVERTER_CRASHED / CONVERTER_PROTOCOL when it gave no valid result.
+ */
+export class ConversionError extends LayaError {}
+
+/** The compiler failed, or did not leave the files that every model needs. */
+export class CompileError extends LayaError<'COMPILE_FAILED' | 'COMPILE_INCOMPLETE'> {}
+
+export type GoldensErrorCode = 'GOLDENS_MISSING' | 'GOLDENS_MISMATCH' | 'GOLDENS_NO_ROWS' | 'GOLDENS_NO_EXACT_ROW';
+
+/** References that are not there, or do not belong to the checkpoint. */
+export class GoldensError extends LayaError<GoldensErrorCode> {}
+
+/** A command line that can't be meant; exit code 2. */
+export class UsageError extends LayaError<'USAGE'> {}
+
+/** The user or the system asked this process to stop. */
+export class InterruptedError extends LayaError<'INTERRUPTED'> {
+  readonly signal: 'SIGINT' | 'SIGTERM';
+
+  constructor(signal: 'SIGINT' | 'SIGTERM') {
+    super('INTERRUPTED', `stopped by ${signal}; nothing more was registered`, { hint: 'run the command again' });
+    this.signal = signal;
+  }
+}

@@ -1,0 +1,132 @@
+import { join } from 'node:path';
+import { readRecord } from '../schemas/door.js';
+import { isSystemError, RecordError } from '../schemas/errors.js';
+import type { Manifest } from '../schemas/generated/types.js';
+import { manifest as validator } from '../schemas/generated/validators.js';
+import { ArtifactIntegrityError, ArtifactParityError, ArtifactRevisionError } from './errors.js';
+import { GRAPH } from './models.js';
+import { type ArtifactKey, COMPILED, MANIFEST } from './paths.js';
+import { hashTree, TREE_V1, type TreeDigest } from './tree.js';
+
+/** A registered artifact whose manifest was read and checked against what was asked for. */
+export interface OpenedArtifact {
+  readonly key: ArtifactKey;
+  readonly folder: string;
+  /** Absolute path of `model.mlmodelc`. */
+  readonly model: string;
+  readonly manifest: Manifest;
+}
+
+/** Files that every `.mlmodelc` of this graph has, non-empty. */
+export const REQUIRED_FILES = ['coremldata.bin', 'metadata.json', 'model.mil', 'weights/weight.bin'] as const;
+
+/**
+ * Reads an artifact's manifest and checks it against the key: schema, pins, graph, shape, evidence.
+ * The bytes of the model are not looked at. Throws Artifact*Error.
+ */
+export async function readArtifact(key: ArtifactKey, folder: string): Promise<OpenedArtifact> {
+  const manifest = await readManifest(join(folder, MANIFEST));
+  checkSource(key, manifest);
+  checkEvidence(manifest, folder);
+  return { key, folder, model: join(folder, COMPILED), manifest };
+}
+
+/** Hashes the model's tree and compares it with the manifest. Throws ArtifactIntegrityError TREE_MISMATCH. */
+export async function verifyTree({ model, manifest }: OpenedArtifact): Promise<TreeDigest> {
+  const digest = await hashTree(model);
+  const { artifact_sha256: v1, tree_hash: name, tree_v2: v2 } = manifest.integrity;
+  if (name !== undefined && name !== TREE_V1) throw mismatch(model, TREE_V1, name);
+  if (digest.v1 !== v1) throw mismatch(model, v1, digest.v1);
+  if (v2 !== undefined && digest.v2 !== v2) throw mismatch(model, v2, digest.v2);
+  requireFiles(model, digest);
+  return digest;
+}
+
+/** Throws ArtifactIntegrityError TREE_INCOMPLETE unless the files that every model needs are there and not empty. */
+export function requireFiles(model: string, digest: TreeDigest): void {
+  for (const path of REQUIRED_FILES) {
+    if ((digest.files.find((file) => file.path === path)?.bytes ?? 0) > 0) continue;
+    throw new ArtifactIntegrityError('TREE_INCOMPLETE', `${path} is missing or empty`, {
+      where: model,
+      expected: REQUIRED_FILES,
+    });
+  }
+}
+
+async function readManifest(path: string): Promise<Manifest> {
+  try {
+    return await readRecord<Manifest>(path, validator);
+  } catch (error) {
+    const code = error instanceof RecordError && error.code === 'RECORD_INVALID' ? 'MANIFEST_INVALID' : undefined;
+    if (!(error instanceof RecordError) && !isSystemError(error)) throw error;
+    throw new ArtifactIntegrityError(code ?? 'MANIFEST_UNREADABLE', `the manifest can't be used: ${error.message}`, {
+      where: path,
+      found: error instanceof RecordError ? error.found : error.code,
+      hint: 'build the artifact again with --force',
+      cause: error,
+    });
+  }
+}
+
+function checkSource({ model, bucket }: ArtifactKey, { source, artifact }: Manifest): void {
+  const expect = (
+    code: 'SOURCE_MISMATCH' | 'GRAPH_MISMATCH' | 'SHAPE_MISMATCH' | 'QUANTIZATION_MISMATCH',
+    field: string,
+    found: unknown,
+    expected: unknown,
+  ): void => {
+    if (found === expected) return;
+    throw new ArtifactRevisionError(code, `${field} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`, {
+      where: field,
+      expected,
+      found,
+      hint: `npm run build-artifacts -- --model ${model.name} --length ${bucket} --force`,
+    });
+  };
+  expect('SOURCE_MISMATCH', 'source.model', source.model, model.name);
+  expect('SOURCE_MISMATCH', 'source.repo', source.repo, model.repo);
+  expect('SOURCE_MISMATCH', 'source.revision', source.revision, model.revision);
+  expect('SOURCE_MISMATCH', 'source.weights_sha256', source.weights_sha256, model.weightsSha256);
+  expect('GRAPH_MISMATCH', 'artifact.graph', artifact.graph, GRAPH.name);
+  expect('GRAPH_MISMATCH', 'artifact.precision', artifact.precision, GRAPH.precision);
+  expect('GRAPH_MISMATCH', 'artifact.max_options', artifact.max_options, GRAPH.maxOptions);
+  expect('SHAPE_MISMATCH', 'artifact.length', artifact.length, bucket);
+  expect('SHAPE_MISMATCH', 'artifact.batch', artifact.batch, GRAPH.batch);
+  expect('QUANTIZATION_MISMATCH', 'artifact.quantization', artifact.quantization ?? null, null);
+}
+
+/** A `passed: true` beside figures that contradict it is refused, and so is evidence about other bytes. */
+function checkEvidence({ parity, evidence, integrity, placement }: Manifest, where: string): void {
+  const refuse = (field: string, found: unknown, expected: unknown): never => {
+    throw new ArtifactIntegrityError('EVIDENCE_INCONSISTENT', `${field} contradicts the verdict`, {
+      where: `${where}: ${field}`,
+      expected,
+      found,
+    });
+  };
+  if (!parity.passed) throw new ArtifactParityError('PARITY_MISSING', 'no passed parity gate is recorded', { where });
+  const { tolerance } = parity;
+  if (tolerance !== undefined && tolerance > 0.02) refuse('parity.tolerance', tolerance, 'at most 0.02');
+  for (const field of ['prob_max_abs', 'action_prob_max_abs'] as const) {
+    const found = parity[field];
+    if (found !== undefined && !(found <= (tolerance ?? 0.02))) refuse(`parity.${field}`, found, tolerance ?? 0.02);
+  }
+  for (const field of ['hard_mismatches', 'token_mismatch_cases'] as const)
+    if ((parity[field] ?? 0) !== 0) refuse(`parity.${field}`, parity[field], 0);
+  for (const field of ['all_finite', 'repeat_identical'] as const)
+    if (parity[field] === false) refuse(`parity.${field}`, false, true);
+  if (!evidence) return;
+  if (evidence.artifact_sha256 !== integrity.artifact_sha256)
+    refuse('evidence.artifact_sha256', evidence.artifact_sha256, integrity.artifact_sha256);
+  const units = evidence.kind === 'apple' ? 'CPU_AND_NE' : 'PORTABLE_CPU';
+  if (placement.compute_units !== units) refuse('placement.compute_units', placement.compute_units, units);
+}
+
+function mismatch(where: string, expected: string, found: string): ArtifactIntegrityError {
+  return new ArtifactIntegrityError('TREE_MISMATCH', 'the model is not the one its manifest describes', {
+    where,
+    expected,
+    found,
+    hint: 'build the artifact again with --force',
+  });
+}

@@ -1,0 +1,140 @@
+import { createHash, type Hash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { lstat, open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isSystemError } from '../schemas/errors.js';
+import { ArtifactIntegrityError } from './errors.js';
+import { sha256Handle } from './sha256.js';
+
+/** One regular file of a tree: POSIX path below the root, size in bytes, SHA-256 of the content (hex). */
+export interface TreeFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** Both hashes of a tree and what they were made from. */
+export interface TreeDigest {
+  /** laya-apple tree v1 (protocol §4.1), hex. */
+  readonly v1: string;
+  /** laya-artifacts tree v2 (protocol §4.2), hex. */
+  readonly v2: string;
+  readonly bytes: number;
+  readonly files: readonly TreeFile[];
+}
+
+export const TREE_V1 = 'laya-apple tree v1';
+const TREE_V2 = 'laya-artifacts tree v2\n';
+const MAX_ENTRIES = 100_000;
+
+/**
+ * Order of both hashes: by path components, each by code point. JavaScript compares UTF-16 units,
+ * which puts U+1F600 before U+FF5E, so components are compared as code points.
+ */
+export function comparePaths(left: string, right: string): number {
+  const a = left.split('/');
+  const b = right.split('/');
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    const order = compareCodePoints(a[i]!, b[i]!);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+function compareCodePoints(left: string, right: string): number {
+  const a = [...left];
+  const b = [...right];
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    const order = a[i]!.codePointAt(0)! - b[i]!.codePointAt(0)!;
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+/**
+ * Hashes a `model.mlmodelc` tree in one pass over its bytes.
+ * Throws ArtifactIntegrityError: TREE_INVALID for links, devices, unreadable names or a tree that
+ * changes meanwhile; TREE_INCOMPLETE when the folder is not there.
+ */
+export async function hashTree(root: string): Promise<TreeDigest> {
+  const entries = await walk(root);
+  const v1 = createHash('sha256');
+  const v2 = createHash('sha256').update(TREE_V2);
+  const files: TreeFile[] = [];
+  let total = 0;
+  for (const entry of entries) {
+    if (entry.folder) {
+      frame(v2, 'd', entry.path);
+      continue;
+    }
+    const { digest, bytes } = await hashRegularFile(root, entry.path);
+    v1.update(entry.path, 'utf8').update(digest);
+    frame(v2, 'f', entry.path);
+    v2.update(uint64(bytes)).update(digest);
+    files.push({ path: entry.path, bytes, sha256: digest.toString('hex') });
+    total += bytes;
+  }
+  return { v1: v1.digest('hex'), v2: v2.digest('hex'), bytes: total, files };
+}
+
+function frame(hash: Hash, type: 'd' | 'f', path: string): void {
+  const name = Buffer.from(path, 'utf8');
+  hash.update(type).update(uint64(name.length)).update(name);
+}
+
+function uint64(value: number): Buffer {
+  const out = Buffer.allocUnsafe(8);
+  out.writeBigUInt64LE(BigInt(value));
+  return out;
+}
+
+interface Entry {
+  readonly path: string;
+  readonly folder: boolean;
+}
+
+/** Every entry below root in hash order. Names come as bytes, so that one that is not UTF-8 is refused, not mangled. */
+async function walk(root: string): Promise<Entry[]> {
+  const found: Entry[] = [];
+  const pending = [''];
+  for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
+    for (const item of await listFolder(root, folder)) {
+      const name = item.name.toString('utf8');
+      const path = folder === '' ? name : `${folder}/${name}`;
+      if (!Buffer.from(name, 'utf8').equals(item.name)) throw invalid(root, path, 'a name in UTF-8', 'other bytes');
+      if (item.isDirectory()) pending.push(path);
+      else if (!item.isFile()) throw invalid(root, path, 'a regular file or folder', 'a link or special file');
+      found.push({ path, folder: item.isDirectory() });
+      if (found.length > MAX_ENTRIES) throw invalid(root, path, `at most ${MAX_ENTRIES} entries`, 'more');
+    }
+  }
+  return found.sort((a, b) => comparePaths(a.path, b.path));
+}
+
+async function listFolder(root: string, folder: string) {
+  try {
+    if (folder === '' && !(await lstat(root)).isDirectory()) throw invalid(root, '', 'a folder', 'something else');
+    return await readdir(join(root, folder), { withFileTypes: true, encoding: 'buffer' });
+  } catch (error) {
+    if (folder !== '' || !isSystemError(error, 'ENOENT')) throw error;
+    throw new ArtifactIntegrityError('TREE_INCOMPLETE', 'the model folder is missing', { where: root, cause: error });
+  }
+}
+
+/** The size in the record is the count of bytes that were hashed, and it must be the size the file system tells. */
+async function hashRegularFile(root: string, path: string): Promise<{ digest: Buffer; bytes: number }> {
+  const file = await open(join(root, path), constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+  try {
+    const hashed = await sha256Handle(file);
+    const { size } = await file.stat();
+    if (size !== hashed.bytes) throw invalid(root, path, `${size} bytes`, `${hashed.bytes} bytes read`);
+    return hashed;
+  } finally {
+    await file.close();
+  }
+}
+
+function invalid(root: string, path: string, expected: string, found: string): ArtifactIntegrityError {
+  const where = join(root, path);
+  return new ArtifactIntegrityError('TREE_INVALID', `expected ${expected}, found ${found}`, { where, expected, found });
+}

@@ -1,0 +1,48 @@
+import { open } from 'node:fs/promises';
+import { RecordError } from './errors.js';
+import type { Validator } from './generated/validators.js';
+import { parseJson, toPlain } from './json.js';
+
+/** Upper bound of a record's text, in bytes; goldens are the largest. */
+const MAX_RECORD_BYTES = 64 << 20;
+
+/**
+ * The one door through which a record enters: strict JSON (no BOM, no duplicate keys, bounded depth
+ * and size), then its schema. Afterwards it is typed. Throws RecordError, which lists every bad path.
+ */
+export function parseRecord<T>(text: string, validator: Validator, where: string): T {
+  return checkRecord<T>(toPlain(parseJson(text, { maxBytes: MAX_RECORD_BYTES })), validator, where);
+}
+
+/** Checks a value against a schema. Throws RecordError (RECORD_INVALID) with all paths that do not fit. */
+export function checkRecord<T>(value: unknown, validator: Validator, where: string): T {
+  if (validator(value)) return value as T;
+  const faults = (validator.errors ?? []).map((fault) => `${fault.instancePath || '/'} ${fault.message ?? ''}`.trim());
+  const shown = faults.slice(0, 8).join('; ');
+  throw new RecordError('RECORD_INVALID', `${where}: ${shown}`, { where, found: faults });
+}
+
+/** Reads and checks a record from a file. System errors pass through. */
+export async function readRecord<T>(path: string, validator: Validator): Promise<T> {
+  return parseRecord<T>(await readText(path), validator, path);
+}
+
+/** A file's text. Throws RecordError (JSON_LIMIT, JSON_SYNTAX) when it is too large or not UTF-8. */
+export async function readText(path: string): Promise<string> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    if (size > MAX_RECORD_BYTES)
+      throw new RecordError('JSON_LIMIT', `${path} is too large for a record`, {
+        where: path,
+        expected: `at most ${MAX_RECORD_BYTES} bytes`,
+        found: `${size} bytes`,
+      });
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await file.readFile());
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new RecordError('JSON_SYNTAX', `${path} is not UTF-8 text`, { where: path, cause: error });
+  } finally {
+    await file.close();
+  }
+}
