@@ -1,0 +1,1 @@
+"""Converts a Laya checkpoint into Core ML packages without torch."""
