@@ -21,7 +21,7 @@ class Case:
 
     @property
     def question_dict(self):
-        """The questions as upstream's Agent takes them: a list of strings becomes noul questions named after themselves."""
+        """The questions as upstream's Agent takes them: strings of a list become nouls named after themselves."""
         if isinstance(self.questions, list):
             return {text: {"type": "noul", "instructions": text} for text in self.questions}
         return self.questions

@@ -58,7 +58,7 @@ TOPIC_DESCRIPTIONS = {
 
 URGENCY_LEVELS = ("no hurry", "this week", "today", "immediately, an emergency")
 
-# One sentence a script. Only characters that have been in Unicode for many years, so that no regex engine's tables decide.
+# One sentence a script, of characters that have long been in Unicode, so that no regex engine's tables decide.
 SCRIPTS = {
     "german": "Die Rechnung über 49,90 € ist falsch – bitte prüfen Sie das schnellstmöglich!",
     "french": "L’écran reste figé depuis la mise à jour ; c’est très gênant.",
@@ -82,18 +82,20 @@ SCRIPTS = {
 
 # name -> text; each holds one way in which two tokenizers, or two languages' strings, drift apart.
 ODD_TEXTS = {
-    "combining": "Cafe\u0301 nai\u0308ve A\u030a \u212b \u2126 a\u0323\u0307 a\u0307\u0323 \u1112\u1161\u11ab \ufb01ne \u00bd",
+    "combining": "Cafe\u0301 nai\u0308ve A\u030a \u212b \u2126 a\u0323\u0307 a\u0307\u0323 "
+    "\u1112\u1161\u11ab \ufb01ne \u00bd",
     "emoji-zwj": "Thanks \U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466 \U0001f44d\U0001f3fd "
     "\U0001f1eb\U0001f1f7 \u2764\ufe0f \U0001f3f3\ufe0f\u200d\U0001f308",
     "spaces": "a\u00a0b \u00a0 c\u0085d\u2028e\u2029f\u3000g\u2003h\u200bi\u202fj\u1680k  l   m\t\tn\r\n\r\no ",
     "bom-zero-width": "\ufeffThe \ufeff card\u200d was\u200c charged\u2060 twice\u00ad\ufeff",
     "python-spaces": "a\x1cb\x1dc\x1ed\x1fe\x0bf\x0cg",
-    "digits": "\uff11\uff12\uff13 \u0661\u0662\u0663 \u2167 \u00b2\u2075 \u2460 12345678901 3.14 1,000 0x1F \u096a\u096b",
+    "digits": "\uff11\uff12\uff13 \u0661\u0662\u0663 \u2167 \u00b2\u2075 \u2460 12345678901 3.14 "
+    "1,000 0x1F \u096a\u096b",
     "contractions": "I'm sure it's theirs, we've said they'll come; you'd don't I\u2019m IT'S 'tis rock'n'roll 'S 'll",
     "control": "a\x00b\x01c\x07d\x08e\x1bf\x7fg\x80h\x9fi",
     "astral": "\U0001d400\U0001d401 \U00010400\U00010428 \U00020000 \U0001f600\uff5e\U0001f601 \ufffd \ue000",
     "case-mapping": "STRASSE stra\u00dfe \u0130I\u0131i \u03a3\u03c3\u03c2 \u01c5 \u1e9e",
-    "code": "if (a<=b && c!=d) { return x[0]->y::z; }  // TODO\n\tprint(f\"{v!r:>10}\")\n",
+    "code": 'if (a<=b && c!=d) { return x[0]->y::z; }  // TODO\n\tprint(f"{v!r:>10}")\n',
     "markup": "<b>Refund</b> &amp; <!-- now --> http://shop.example/a?b=1&c=%20#d user@shop.example",
     "repeated": "!!!!!!!! ???? ...... ------ ====== aaaaaaaaaaaaaaaaaaaaaaaa \u00e9\u00e9\u00e9\u00e9 \n\n\n\n    end",
     "quotes": "\"double\" 'single' `back` \u201ccurly\u201d \u00abguillemets\u00bb \\n \\u00e9 \\\\ /",

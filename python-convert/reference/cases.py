@@ -18,8 +18,9 @@ SEED = 1107
 OPTION_COUNTS = (1, 2, 3, 5, 6, 10, 11, 20, 32)
 TOPICS = tuple(TOPIC_SENTENCES)
 THINGS = (
-    "kettle lamp bike keyboard speaker jacket toaster charger printer blender tent mattress laptop headset table helmet "
-    "watch chair monitor phone tablet router camera desk backpack shoes card invoice parcel password window letter"
+    "kettle lamp bike keyboard speaker jacket toaster charger printer blender tent mattress laptop headset table "
+    "helmet watch chair monitor phone tablet router camera desk backpack shoes card invoice parcel password window "
+    "letter"
 ).split()
 
 
@@ -123,7 +124,9 @@ def truncation_cases(rng, fitter):
     """States far longer than `max_len`: strings and objects keep their start, lists their end."""
     words = endless_words(rng)
     long = " ".join(itertools.islice(words, 2 * fitter.max_len))
-    turns = [{"role": ("agent", "customer")[i % 2], "content": " ".join(ticket(rng)[0])} for i in range(fitter.max_len // 8)]
+    turns = [
+        {"role": ("agent", "customer")[i % 2], "content": " ".join(ticket(rng)[0])} for i in range(fitter.max_len // 8)
+    ]
     questions = {
         "topic": choice("Which team should handle this message?", {t: TOPIC_DESCRIPTIONS[t] for t in TOPICS}),
         "urgency": score("Rate the urgency.", list(URGENCY_LEVELS)),
@@ -133,10 +136,16 @@ def truncation_cases(rng, fitter):
     return [
         Case("cut-text", "FIRST " + long + " LAST", questions),
         Case("cut-object", {"first": 1, "text": long, "last": [1.0, None]}, questions),
-        Case("cut-conversation", [*turns, {"role": "customer", "content": "I am furious, the parcel never arrived."}], questions),
+        Case(
+            "cut-conversation",
+            [*turns, {"role": "customer", "content": "I am furious, the parcel never arrived."}],
+            questions,
+        ),
         Case("cut-list-of-text", ["first", long, "last"], questions),
         Case("cut-only-some-questions", barely, questions),
-        Case("cut-unicode", "é" * fitter.max_len + "你好" * fitter.max_len + "👍🏽" * 40, {"angry": questions["angry"]}),
+        Case(
+            "cut-unicode", "é" * fitter.max_len + "你好" * fitter.max_len + "👍🏽" * 40, {"angry": questions["angry"]}
+        ),
     ]
 
 

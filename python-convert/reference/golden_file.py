@@ -31,7 +31,7 @@ def render(goldens):
     """The text of a goldens file: one top-level field a line, one list element a line."""
     lines = []
     for key, value in goldens.items():
-        if isinstance(value, list):
+        if isinstance(value, list) and value:
             body = "[\n" + ",\n".join(dumps(element) for element in value) + "\n]"
         else:
             body = dumps(value)
@@ -65,6 +65,7 @@ RECORDER_MODULES = (
     "case.py",
     "case_edges.py",
     "case_fit.py",
+    "case_json.py",
     "case_texts.py",
     "cases.py",
     "golden_file.py",

@@ -143,7 +143,9 @@ def main():
     parser.add_argument("--out", type=Path, required=True, help="file to write")
     arguments = parser.parse_args()
     if not (arguments.checkpoint / "model.safetensors").is_file():
-        parser.error(f"--checkpoint: expected a checkpoint folder, found no model.safetensors in {arguments.checkpoint}")
+        parser.error(
+            f"--checkpoint: expected a checkpoint folder, found no model.safetensors in {arguments.checkpoint}"
+        )
     goldens = record(arguments.checkpoint, arguments.model, arguments.revision, arguments.buckets)
     write(arguments.out, goldens)
     rows = sum(len(case["items"]) for case in goldens["cases"])
