@@ -35,3 +35,8 @@ export type BackendUnavailableCode = 'DEVICE_UNAVAILABLE' | 'OFFLINE';
 
 /** The device asked for can't serve here; nothing else was tried. */
 export class BackendUnavailableError extends LayaError<BackendUnavailableCode> {}
+
+export type OutputErrorCode = 'OUTPUT_SHAPE' | 'OUTPUT_NOT_FINITE';
+
+/** Model outputs that no answer can be made of: rows or logits that are missing, NaN or infinite. */
+export class OutputError extends LayaError<OutputErrorCode> {}
