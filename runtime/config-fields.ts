@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { RecordError } from '../schemas/errors.js';
 import { type PlainJson, parseJson, toPlain } from '../schemas/json.js';
 import { CheckpointError } from './errors.js';
@@ -20,22 +21,18 @@ export class ConfigFields {
 
   /** Reads a file's text, which is not trusted: bounded size and depth, no duplicate keys, an object at the top. */
   static parse(file: string, bytes: Buffer): ConfigFields {
+    const refuse = (found: string, where = file, cause?: unknown): never => {
+      const facts = { where, expected: 'a JSON object in UTF-8', found, ...(cause === undefined ? {} : { cause }) };
+      throw new CheckpointError('CHECKPOINT_CONFIG', `the file can't be read: ${found}`, facts);
+    };
+    if (!isUtf8(bytes)) return refuse('it is not UTF-8');
     try {
-      const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-      const value = toPlain(parseJson(text, { maxBytes: MAX_CONFIG_BYTES }));
-      if (isObject(value)) return new ConfigFields(file, value);
-    } catch (cause) {
-      if (!(cause instanceof RecordError) && !(cause instanceof TypeError)) throw cause;
-      const found = cause instanceof RecordError ? cause.message.slice(0, 200) : 'not UTF-8';
-      const at = cause instanceof RecordError && cause.where !== undefined ? `: ${cause.where}` : '';
-      throw new CheckpointError('CHECKPOINT_CONFIG', `the file can't be read as JSON: ${found}`, {
-        where: `${file}${at}`,
-        expected: 'a JSON object in UTF-8',
-        found,
-        cause,
-      });
+      const value = toPlain(parseJson(bytes.toString('utf8'), { maxBytes: MAX_CONFIG_BYTES }));
+      return isObject(value) ? new ConfigFields(file, value) : refuse('it holds no JSON object');
+    } catch (error) {
+      if (!(error instanceof RecordError)) throw error;
+      return refuse(error.message.slice(0, 200), error.where === undefined ? file : `${file}: ${error.where}`, error);
     }
-    throw new CheckpointError('CHECKPOINT_CONFIG', 'expected a JSON object', { where: file });
   }
 
   keys(): string[] {

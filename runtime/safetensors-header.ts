@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { JsonNumber, type JsonObject, type JsonValue, parseJson } from '../schemas/json.js';
 import { CheckpointError } from './errors.js';
 
@@ -79,16 +80,13 @@ export function parseHeader(bytes: Buffer, fileSize: number, path: string): Tens
 }
 
 function parseObject(bytes: Buffer, path: string): JsonObject {
-  let value: JsonValue;
+  const expected = 'a JSON object in UTF-8 that starts with "{"';
+  if (!isUtf8(bytes) || bytes[0] !== 0x7b) refuse(path, 'the header is not valid', expected, 'other bytes');
   try {
-    // The format wants "{" as the very first byte, so a byte order mark must not be skipped.
-    value = parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), { maxDepth: 4 });
+    return parseJson(bytes.toString('utf8'), { maxDepth: 4 }) as JsonObject;
   } catch (cause) {
-    const reason = cause instanceof TypeError ? 'not UTF-8' : (cause as Error).message.slice(0, 200);
-    return refuse(path, 'the header is not valid', 'a JSON object in UTF-8', reason, cause);
+    return refuse(path, 'the header is not valid', expected, (cause as Error).message.slice(0, 200), cause);
   }
-  if (value instanceof Map && bytes[0] === 0x7b) return value;
-  return refuse(path, 'the header is not valid', 'a JSON object that starts with "{"', 'something else');
 }
 
 function checkMetadata(value: JsonValue, where: string): void {
