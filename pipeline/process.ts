@@ -29,7 +29,9 @@ export async function runProgram(file: string, args: readonly string[], options:
   options.signal.throwIfAborted();
   for (const value of [file, ...args])
     if (typeof value !== 'string' || value.includes('\0') || !value.isWellFormed())
-      throw new EnvironmentError('TOOL_ARGUMENT', `an argument of ${file} can't be passed to a program`, { found: value });
+      throw new EnvironmentError('TOOL_ARGUMENT', `an argument of ${file} can't be passed to a program`, {
+        found: value,
+      });
   const { $ } = await import('zx');
   const env = Object.fromEntries(Object.entries(options.env).filter(([, value]) => value !== undefined));
   const shell = $({

@@ -5,7 +5,7 @@ import lockfile from 'proper-lockfile';
 import { isSystemError } from '../schemas/errors.js';
 import { makeFolder, recordText, writeFileDurably } from './durable.js';
 import { StoreError } from './errors.js';
-import { type ArtifactKey, locksFolder, lockPath } from './paths.js';
+import { type ArtifactKey, lockPath, locksFolder } from './paths.js';
 
 /** Who holds a lock, as told to those who wait. */
 export interface LockHolder {

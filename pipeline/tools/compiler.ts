@@ -22,16 +22,19 @@ export interface Compiler {
   readonly identity: CompilerIdentity;
 }
 
-const folderOf = (tools: string): string => join(tools, `${CRATE}-${VERSION}`);
+/** Where the compiler is, or would be, installed. */
+export const compilerFolder = (tools: string): string => join(tools, `${CRATE}-${VERSION}`);
 
 /** Throws EnvironmentError RUST_MISSING at once when the compiler is neither installed nor installable. */
 export async function checkCompiler(context: Context): Promise<void> {
-  if (!(await exists(folderOf(context.tools)))) await checkRust(context);
+  if (!(await exists(compilerFolder(context.tools)))) await checkRust(context);
 }
 
 /** The portable compiler, built by cargo with the crate's own lock on first use. */
 export async function ensureCompiler(context: Context): Promise<Compiler> {
-  const folder = await installOnce(folderOf(context.tools), CRATE, context, (partial) => fillCompiler(partial, context));
+  const folder = await installOnce(compilerFolder(context.tools), CRATE, context, (partial) =>
+    fillCompiler(partial, context),
+  );
   const executable = join(folder, 'bin', CRATE);
   const identity = { name: CRATE, version: VERSION, kind: 'portable' } as const;
   return { executable, identity: { ...identity, executable_sha256: await sha256File(executable) } };

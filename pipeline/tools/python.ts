@@ -61,7 +61,12 @@ async function installStep(tool: string, file: string, args: string[], context: 
     const detail = /^\s*(Collecting|Downloading|Installing|Successfully)\s+(.*)/.exec(line);
     if (detail) context.emit({ kind: 'tool_install', tool, detail: `${detail[1]} ${detail[2]}`.slice(0, 100) });
   };
-  const result = await runProgram(file, args, { env: pipEnvironment(context), cwd: '/', signal: context.signal, onLine });
+  const result = await runProgram(file, args, {
+    env: pipEnvironment(context),
+    cwd: '/',
+    signal: context.signal,
+    onLine,
+  });
   if (result.exitCode === 0) return;
   throw new EnvironmentError('TOOL_INSTALL', `${tool} can't be installed`, {
     found: result.stderrTail.slice(-600) || `exit ${result.exitCode ?? result.killedBy}`,
@@ -70,7 +75,7 @@ async function installStep(tool: string, file: string, args: string[], context: 
 }
 
 /** The caller's settings for pip (index, proxy, certificates) hold; what could shadow modules does not. */
-function pipEnvironment({ env }: Context): Record<string, string | undefined> {
+export function pipEnvironment({ env }: Context): Record<string, string | undefined> {
   const kept = Object.entries(env).filter(([name]) => !name.startsWith('PYTHON') && name !== 'PIP_REQUIRE_VIRTUALENV');
   return { ...Object.fromEntries(kept), LC_ALL: 'C.UTF-8' };
 }

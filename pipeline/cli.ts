@@ -1,0 +1,107 @@
+import { Command, CommanderError, Option } from 'commander';
+import { exitCodeOf, printError } from './exit.js';
+
+/** Options of every command. */
+export interface GlobalOptions {
+  readonly offline?: boolean;
+  readonly json?: boolean;
+}
+
+/** Each command's module is loaded only when the command runs: help has to be there at once. */
+function program(): Command {
+  const cli = new Command('laya-artifacts')
+    .description('Make, prove, keep and hand out Core ML artifacts of the Laya decision models.')
+    .option('--offline', 'never use the network')
+    .showHelpAfterError('(add --help for help)')
+    .configureHelp({ helpWidth: 80 })
+    .exitOverride();
+  const json = (): Option => new Option('--json', 'print one JSON document');
+  const offline = (): Option => new Option('--offline', 'never use the network');
+
+  cli
+    .command('build')
+    .description('build, gate and register artifacts of a model')
+    .argument('[model]', 'model name, for example laya-tiny')
+    .option('--model <name>', 'the same as the argument')
+    .option('--length <buckets...>', 'buckets to build, for example 64,96 (default: all offered)')
+    .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
+    .option('--force', 'build again what is registered')
+    .addOption(json())
+    .addOption(offline())
+    .addHelpText('after', EXAMPLES.build)
+    .action(async (model, options) => (await import('./commands/build.js')).build(model, merged(options)));
+
+  cli
+    .command('predict')
+    .description('answer questions about a text')
+    .argument('<model>', 'model name')
+    .requiredOption('--context <text>', 'the text: inline, @file, or - for stdin')
+    .requiredOption('--questions <json>', 'the questions: inline JSON, @file, or -')
+    .addOption(new Option('--device <device>', 'where to run').choices(['auto', 'cpu', 'ane']).default('auto'))
+    .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
+    .addOption(offline())
+    .addHelpText('after', EXAMPLES.predict)
+    .action(async (model, options) => (await import('./commands/predict.js')).predict(model, merged(options)));
+
+  cli
+    .command('list')
+    .description('list the registered artifacts')
+    .addOption(json())
+    .action(async (options) => (await import('./commands/list.js')).list(merged(options)));
+
+  cli
+    .command('verify')
+    .description('check every byte and record of registered artifacts')
+    .argument('[model]', 'model name (default: all)')
+    .option('--length <buckets...>', 'only these buckets')
+    .addOption(json())
+    .action(async (model, options) => (await import('./commands/verify.js')).verify(model, merged(options)));
+
+  cli
+    .command('info')
+    .description('print what is known about this machine and the models, as JSON')
+    .argument('[model]', 'model name (default: all)')
+    .action(async (model, options) => (await import('./commands/info.js')).info(model, merged(options)));
+
+  cli
+    .command('record-goldens')
+    .description('record references with the upstream package (installs 5 GB)')
+    .argument('[model]', 'model name')
+    .option('--model <name>', 'the same as the argument')
+    .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
+    .option('--out <file>', 'where to write them')
+    .addOption(offline())
+    .action(async (model, options) => (await import('./commands/goldens.js')).recordGoldens(model, merged(options)));
+
+  const merged = <T extends object>(options: T): T & GlobalOptions => ({ ...cli.opts<GlobalOptions>(), ...options });
+  for (const command of cli.commands) command.exitOverride().configureHelp({ helpWidth: 80 });
+  return cli;
+}
+
+const EXAMPLES = {
+  build: `
+Examples:
+  laya-artifacts build laya-tiny
+  laya-artifacts build laya-tiny --length 64,96 --force
+  laya-artifacts build laya --checkpoint ./laya --json`,
+  predict: `
+Examples:
+  laya-artifacts predict laya-tiny --context "I was charged twice." \\
+    --questions '["Is the message about billing?"]'
+  laya-artifacts predict laya-tiny --context @mail.txt --questions @questions.json`,
+};
+
+/** Runs the command line. Sets the exit code; errors go to stderr, data to stdout. */
+export async function main(argv: readonly string[]): Promise<void> {
+  try {
+    const cli = program();
+    if (argv.length <= 2) cli.outputHelp();
+    else await cli.parseAsync([...argv]);
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+    else {
+      printError(error, argv.includes('--json'));
+      process.exitCode = exitCodeOf(error);
+    }
+  }
+}

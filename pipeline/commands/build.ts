@@ -1,0 +1,54 @@
+import { findModel } from '../../registry/models.js';
+import type { GlobalOptions } from '../cli.js';
+import { openContext, parseBuckets, parseModelName, printData } from '../edge.js';
+import { buildArtifacts } from '../line.js';
+import type { BucketReport, BuildReport } from '../report.js';
+import { bytesText, table } from '../text.js';
+import { portableToolchain } from '../toolchain/portable.js';
+
+interface BuildOptions extends GlobalOptions {
+  readonly model?: string;
+  readonly length?: readonly string[];
+  readonly checkpoint?: string;
+  readonly force?: boolean;
+}
+
+/** `build`: exit code 1 when a gate refused a bucket. */
+export async function build(argument: string | undefined, options: BuildOptions): Promise<void> {
+  const model = findModel(parseModelName(argument, options.model));
+  const order = {
+    model,
+    buckets: parseBuckets(options.length, model.buckets),
+    force: options.force === true,
+    toolchain: portableToolchain(),
+    ...(options.checkpoint === undefined ? {} : { checkpoint: options.checkpoint }),
+  };
+  const report = await buildArtifacts(order, openContext(options));
+  await printData(options.json ? JSON.stringify(report, null, 1) : reportText(report));
+  if (report.rows.some((row) => row.outcome === 'rejected')) process.exitCode = 1;
+}
+
+function reportText({ model, rows, seconds }: BuildReport): string {
+  const head = ['BUCKET', 'ROWS', 'MAX |DP|', 'PLACEMENT', 'SIZE', 'SECONDS', 'RESULT'];
+  const lines = rows.map((row) => [
+    `L${row.bucket}`,
+    row.rows === undefined ? '-' : String(row.rows),
+    row.prob_max_abs === undefined ? '-' : row.prob_max_abs.toFixed(5),
+    row.placement ?? '-',
+    row.bytes === undefined ? '-' : bytesText(row.bytes),
+    row.seconds.toFixed(1),
+    row.outcome === 'rejected' ? `refused: ${row.code}` : row.outcome === 'registered' ? 'registered' : 'there already',
+  ]);
+  const paths = rows.map((row) => `L${row.bucket}  ${row.path}`);
+  return [table(head, lines), '', ...paths, '', summary(model, rows, seconds)].join('\n');
+}
+
+function summary(model: string, rows: readonly BucketReport[], seconds: number): string {
+  const made = rows.filter((row) => row.outcome === 'registered').length;
+  const refused = rows.filter((row) => row.outcome === 'rejected').length;
+  const verdict =
+    made + refused === 0 ? 'nothing to do, all are registered and whole' : `${made} registered, ${refused} refused`;
+  const ask = `npx laya-artifacts predict ${model} --context "I was charged twice." --questions '["Is this about billing?"]'`;
+  const next = refused > 0 ? 'look at the refused records named above' : ask;
+  return `${model}: ${verdict}, ${seconds.toFixed(1)} s\nnext: ${next}`;
+}

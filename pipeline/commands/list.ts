@@ -1,0 +1,37 @@
+import { type Listing, listArtifacts } from '../../registry/list.js';
+import type { GlobalOptions } from '../cli.js';
+import { openContext, printData } from '../edge.js';
+import { table } from '../text.js';
+
+/** `list`: one row an artifact; what can't be used says why. */
+export async function list(options: GlobalOptions): Promise<void> {
+  const { root } = openContext(options);
+  const listings = await listArtifacts(root);
+  if (options.json) return printData(JSON.stringify(listings.map(record), null, 1));
+  if (listings.length === 0)
+    return printData('no artifacts are registered\nnext: npm run build-artifacts -- --model laya-tiny');
+  const rows = listings.map(({ path, artifact, problem }) => {
+    const { manifest } = artifact ?? {};
+    const [model = '', , name = ''] = path.split('/');
+    const bucket = /-L(\d+)-/.exec(name)?.[1] ?? '-';
+    const compiler = manifest?.compiler?.kind ?? '-';
+    return [model, bucket, problem ? problem.code : 'validated', manifest?.evidence?.kind ?? '-', compiler];
+  });
+  return printData(table(['MODEL', 'BUCKET', 'STATUS', 'EVIDENCE', 'COMPILER'], rows));
+}
+
+function record({ path, artifact, problem }: Listing) {
+  const manifest = artifact?.manifest;
+  return {
+    path,
+    folder: artifact?.folder ?? null,
+    status: manifest?.status ?? null,
+    source: manifest?.source ?? null,
+    bucket: manifest?.artifact.length ?? null,
+    evidence: manifest?.evidence ?? null,
+    compiler: manifest?.compiler ?? null,
+    parity: manifest?.parity ?? null,
+    artifact_sha256: manifest?.integrity.artifact_sha256 ?? null,
+    problem: problem?.toJSON() ?? null,
+  };
+}

@@ -1,0 +1,186 @@
+import { locateArtifact } from '../registry/locate.js';
+import { type BuildLock, lockTarget } from '../registry/lock.js';
+import { artifactFolder } from '../registry/paths.js';
+import { readArtifact, verifyTree } from '../registry/read.js';
+import { recordRejection } from '../registry/rejected.js';
+import { checkWritable, openStaging, type Staging, storeAccess } from '../registry/staging.js';
+import { LayaError } from '../schemas/errors.js';
+import { InterruptedError } from './errors.js';
+import type { Context } from './events.js';
+import { findGoldens } from './goldens.js';
+import { rejectionRecord } from './manifest.js';
+import type { BuildOrder } from './order.js';
+import { projectFacts } from './project.js';
+import { type BucketReport, type BuildReport, isRefusal, registeredRow, rejectedRow, skippedRow } from './report.js';
+import { commit } from './stages/commit.js';
+import { compile } from './stages/compile.js';
+import { type Converted, convert } from './stages/convert.js';
+import { parity } from './stages/parity.js';
+import { place } from './stages/place.js';
+import { resolve } from './stages/resolve.js';
+import { seal } from './stages/seal.js';
+import { Stopwatch } from './stopwatch.js';
+import { checkPython } from './tools/python.js';
+
+/**
+ * The whole line: checkpoint -> resolve -> convert -> compile -> place -> parity -> seal -> commit.
+ * Buckets that are registered and whole are skipped unless the order forces them. A bucket that a gate
+ * refuses leaves a record and does not keep the others from being built.
+ */
+export async function buildArtifacts(order: BuildOrder, context: Context): Promise<BuildReport> {
+  const watch = new Stopwatch(context);
+  const done = order.force ? [] : await registeredRows(order, order.buckets, context);
+  const missing = without(order.buckets, done);
+  if (missing.length === 0) return { model: order.model.name, rows: done, seconds: watch.total() };
+
+  await preflight(order, context);
+  const locks = await lockAll(order, missing, context);
+  try {
+    const meanwhile = order.force ? [] : await registeredRows(order, missing, context);
+    const pending = without(missing, meanwhile);
+    const built = pending.length === 0 ? [] : await buildBuckets({ ...order, buckets: pending }, locks, watch, context);
+    const rows = [...done, ...meanwhile, ...built].sort((a, b) => a.bucket - b.bucket);
+    return { model: order.model.name, rows, seconds: watch.total() };
+  } finally {
+    for (const lock of locks.values()) await lock.release();
+  }
+}
+
+async function buildBuckets(
+  order: BuildOrder,
+  locks: ReadonlyMap<number, BuildLock>,
+  watch: Stopwatch,
+  context: Context,
+): Promise<BucketReport[]> {
+  const staging = await openStaging(context.root, { model: order.model, bucket: order.buckets[0]! }, context.now());
+  try {
+    const rows = await storeAccess(context.root, () => runStages(order, staging, locks, watch, context));
+    await staging.remove();
+    return rows;
+  } catch (error) {
+    if (error instanceof InterruptedError) await staging.abandon(watch.running ?? 'build');
+    else await staging.remove();
+    throw error;
+  }
+}
+
+async function runStages(
+  order: BuildOrder,
+  staging: Staging,
+  locks: ReadonlyMap<number, BuildLock>,
+  watch: Stopwatch,
+  context: Context,
+): Promise<BucketReport[]> {
+  await order.toolchain.prepare(context);
+  const resolved = await watch.stage(resolve, order);
+  const converted = await refusable(order, order.buckets, 'convert', context, () =>
+    watch.stage(convert, { resolved, staging }),
+  );
+  if (Array.isArray(converted)) return converted;
+  const rows: BucketReport[] = [];
+  for (const bucket of order.buckets) {
+    const row = await refusable(
+      order,
+      [bucket],
+      () => watch.running ?? 'build',
+      context,
+      () => buildBucket(converted, bucket, locks.get(bucket)!, watch, context),
+    );
+    rows.push(...(Array.isArray(row) ? row : [row]));
+  }
+  return rows;
+}
+
+async function buildBucket(
+  converted: Converted,
+  bucket: number,
+  lock: BuildLock,
+  watch: Stopwatch,
+  context: Context,
+): Promise<BucketReport> {
+  watch.startBucket(bucket);
+  const compiled = await watch.stage(compile, { converted, bucket });
+  const placed = await watch.stage(place, compiled);
+  const proven = await watch.stage(parity, placed);
+  const facts = { createdAt: context.now(), timings: watch.timings(), ...(await projectFacts(context)) };
+  const sealed = await watch.stage(seal, { proven, facts });
+  const registered = await watch.stage(commit, { sealed, lock });
+  return registeredRow(registered, watch.bucketSeconds());
+}
+
+/** Fails within the first second for what would make all later work vain. */
+async function preflight(order: BuildOrder, context: Context): Promise<void> {
+  await findGoldens(order.model, context.tools);
+  await checkWritable(context.root);
+  await Promise.all([checkPython('convert', context), order.toolchain.preflight(context)]);
+}
+
+async function lockAll(
+  { model }: BuildOrder,
+  buckets: readonly number[],
+  context: Context,
+): Promise<Map<number, BuildLock>> {
+  const locks = new Map<number, BuildLock>();
+  try {
+    for (const bucket of buckets) {
+      const onWait = (holder: { pid: number; host: string; since: string } | undefined): void =>
+        context.emit({
+          kind: 'waiting',
+          what: `${model.name} L${bucket}`,
+          holder: holder ? `process ${holder.pid} on ${holder.host} since ${holder.since}` : 'another process',
+        });
+      const { signal, now } = context;
+      const take = (): Promise<BuildLock> => lockTarget(context.root, { model, bucket }, { signal, now, onWait });
+      locks.set(bucket, await storeAccess(context.root, take));
+    }
+    return locks;
+  } catch (error) {
+    for (const lock of locks.values()) await lock.release();
+    throw error;
+  }
+}
+
+/** Rows of the buckets whose registered artifact passes a full verification. */
+async function registeredRows({ model }: BuildOrder, buckets: readonly number[], context: Context) {
+  const rows: BucketReport[] = [];
+  for (const bucket of buckets) {
+    const key = { model, bucket };
+    const folder = await locateArtifact(context.root, key);
+    if (folder !== artifactFolder(context.root, key)) continue;
+    try {
+      const artifact = await readArtifact(key, folder);
+      const digest = await verifyTree(artifact);
+      rows.push(skippedRow(artifact, digest));
+    } catch (error) {
+      if (!(error instanceof LayaError)) throw error;
+    }
+  }
+  return rows;
+}
+
+/** Runs a step; a gate's refusal becomes a record on disk and a row for each bucket it is about. */
+async function refusable<T>(
+  { model }: BuildOrder,
+  buckets: readonly number[],
+  stage: string | (() => string),
+  context: Context,
+  step: () => Promise<T>,
+): Promise<T | BucketReport[]> {
+  try {
+    return await step();
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    const at = typeof stage === 'string' ? stage : stage();
+    const rows: BucketReport[] = [];
+    for (const bucket of buckets) {
+      const facts = { model, bucket, createdAt: context.now() };
+      const record = await recordRejection(context.root, facts, rejectionRecord(at, error, facts));
+      context.emit({ kind: 'rejected', bucket, record });
+      rows.push(rejectedRow(bucket, error, record));
+    }
+    return rows;
+  }
+}
+
+const without = (buckets: readonly number[], rows: readonly BucketReport[]): number[] =>
+  buckets.filter((bucket) => rows.every((row) => row.bucket !== bucket));

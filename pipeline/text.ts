@@ -1,0 +1,33 @@
+/** Control and direction characters escaped, so that text from a record can't drive the terminal (fault C03). */
+export function safeText(text: string): string {
+  return text.replace(
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+    (one) => {
+      return `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`;
+    },
+  );
+}
+
+/** A table in plain text: columns separated by two spaces, numbers to the right. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [head, ...rows].map((row) => row.map((cell) => safeText(cell).replaceAll('\n', ' ')));
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  const numeric = head.map(
+    (_, column) => rows.length > 0 && rows.every((row) => /^[\d.,]*( [kMG]?B)?$/.test(row[column] ?? '')),
+  );
+  const line = (row: readonly string[]): string =>
+    row.map((cell, i) => (numeric[i] ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!))).join('  ');
+  return cells.map((row) => line(row).trimEnd()).join('\n');
+}
+
+/** Bytes as a person reads them: "2.1 MB". */
+export function bytesText(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}

@@ -1,0 +1,7 @@
+export * from '../registry/errors.js';
+export { LayaError, RecordError } from '../schemas/errors.js';
+export { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../schemas/json.js';
+export type { Answer, Answers, ChoiceAnswer, NoulAnswer, ScoreAnswer } from './answers.js';
+export * from './errors.js';
+export { Laya, type Request, type Result, type RuntimeInfo, type Usage } from './laya.js';
+export type { Device, OpenOptions } from './open.js';
