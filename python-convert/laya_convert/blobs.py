@@ -1,14 +1,21 @@
 """Weight files of a package: FP16 tensors, each written once and found again by name."""
 
 import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from .checkpoint import HOST_ONLY
 from .errors import ConvertError
 from .host import rope_tables
 from .native import BlobStorageWriter
 
 HEADER_BYTES = RECORD_BYTES = ALIGNMENT = 64
+# coremltools writes tensors of fewer values into the model itself.
+IMMEDIATE_BELOW = 10
+WORKERS = 2
+AHEAD = 3
 
 
 class BlobFile:
@@ -50,33 +57,56 @@ class BlobFile:
 
 
 class SharedWeights:
-    """`weight.bin`: the checkpoint's tensors in the order of their first use, the same for every bucket."""
+    """`weight.bin`: the graph's tensors in the order of the checkpoint's own list, the same for every bucket."""
 
     def __init__(self, path, checkpoint):
-        self.file = BlobFile(path)
-        self._checkpoint = checkpoint
-        self._offsets = {}
-        self._immediate = set()
+        """Writes every tensor. Two threads read, convert and check ahead while this one writes."""
+        self.name = os.path.basename(path)
+        self.path = path
+        self._shapes = checkpoint.shapes
+        self._offsets, self._immediate = {}, {}
+        names = [name for name in checkpoint.shapes if not name.startswith(HOST_ONLY)]
+        host = [name for name in checkpoint.shapes if name.startswith(HOST_ONLY)]
+        file = BlobFile(path)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            try:
+                checks = [pool.submit(checkpoint.check_values, name) for name in host]
+                for name, values in zip(names, _ahead(pool, checkpoint.fp16, names)):
+                    self._place(file, name, values)
+                for check in checks:
+                    check.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+        file.close()
 
     def offset(self, tensor):
-        """The offset of the tensor's record; reads, checks and writes the tensor the first time."""
-        if tensor not in self._offsets:
-            self._offsets[tensor] = self.file.write(self._checkpoint.fp16(tensor))
-        return self._offsets[tensor]
+        """The offset of the tensor's record, or None when it is immediate."""
+        return self._offsets.get(tensor)
 
     def immediate(self, tensor):
         """The bytes of a tensor too small for the file."""
-        self._immediate.add(tensor)
-        return self._checkpoint.fp16(tensor).tobytes()
+        return self._immediate[tensor]
 
     def shape(self, tensor):
         """The tensor's shape in the checkpoint."""
-        return self._checkpoint.shapes[tensor]
+        return self._shapes[tensor]
 
-    @property
-    def tensors(self):
-        """Names of the tensors used so far."""
-        return set(self._offsets) | self._immediate
+    def _place(self, file, name, values):
+        if len(values) < IMMEDIATE_BELOW:
+            self._immediate[name] = values.tobytes()
+        else:
+            self._offsets[name] = file.write(values)
+
+
+def _ahead(pool, function, names):
+    """Yields function(name) in order, keeping a few results in the making."""
+    pending = deque()
+    for name in names:
+        pending.append(pool.submit(function, name))
+        if len(pending) > AHEAD:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
 
 
 class RopeWeights:

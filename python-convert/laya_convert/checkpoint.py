@@ -6,12 +6,13 @@ from .architecture import read_architecture
 from .errors import ConvertError
 from .safetensors_file import DTYPES, SafetensorsFile
 
-CHUNK_VALUES = 1 << 22
+CHUNK_VALUES = 1 << 18
 FP16_MAX = 65504.0
 EMBEDDING = "encoder.embeddings.tok_embeddings.weight"
 TYPE_EMBEDDING = "type_emb.weight"
 # Read by the host in FP32; everything else becomes FP16 somewhere on its way to the graph.
 FP32_ONLY = ("act_head.", "temperature")
+HOST_ONLY = (EMBEDDING, TYPE_EMBEDDING, *FP32_ONLY)
 
 
 def tensor_shapes(arch):
@@ -76,6 +77,11 @@ class Checkpoint:
         """The tensor as FP32 in its own shape. Values are not checked."""
         return self._file.read(name).astype(np.float32, copy=False).reshape(self.shapes[name])
 
+    def slice_fp32(self, name, first, count):
+        """Rows first to first + count of a matrix as FP32, shape (count, width)."""
+        rows = self._file.read(name, first, count).astype(np.float32, copy=False)
+        return rows.reshape(count, self.shapes[name][1])
+
     def rows_fp32(self, name, rows):
         """The given rows (a sequence of int) of a matrix as FP32, shape (len(rows), width)."""
         unique = {row: self._file.read(name, row, 1) for row in sorted(set(rows))}
@@ -83,31 +89,33 @@ class Checkpoint:
 
     def fp16(self, name):
         """The tensor as a flat FP16 array. Raises WEIGHTS_NOT_FINITE or WEIGHTS_RANGE (beyond +-65504)."""
-        return self._to_fp16(name, self._file.read(name))
+        result = np.empty(int(np.prod(self.shapes[name])), np.float16)
+        for first, values in self._file.chunks(name, CHUNK_VALUES):
+            part = result[first : first + len(values)]
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.copyto(part, values, casting="same_kind")
+            self._check_fp16(name, part, values)
+        return result
 
-    def check_values(self, names):
-        """Checks tensors that nothing else reads: all finite, and inside FP16 unless the host keeps them in FP32."""
-        for name in names:
-            shape = self.shapes[name]
-            step = max(1, CHUNK_VALUES * shape[0] // max(1, int(np.prod(shape))))
-            for first in range(0, shape[0], step):
-                values = self._file.read(name, first, min(step, shape[0] - first))
-                if name.startswith(FP32_ONLY):
-                    self._require_finite(name, values)
-                else:
-                    self._to_fp16(name, values)
+    def check_values(self, name):
+        """Checks a tensor that stays on the host: finite, and inside FP16 unless the host keeps it in FP32."""
+        for _, values in self._file.chunks(name, CHUNK_VALUES):
+            if name.startswith(FP32_ONLY):
+                self._require_finite(name, values)
+            else:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    self._check_fp16(name, values.astype(np.float16, copy=False), values)
 
-    def _to_fp16(self, name, values):
-        with np.errstate(over="ignore", invalid="ignore"):
-            half = values.astype(np.float16, copy=False)
-        if _has_exponent_of_ones(half):
-            self._require_finite(name, values)
-            raise ConvertError(
-                "WEIGHTS_RANGE", f"{name} does not fit in FP16", expected=f"values from -{FP16_MAX:g} to {FP16_MAX:g}",
-                found=float(np.abs(values).max()), where=f"{self.path}: {name}",
-                hint="an FP16 graph of these weights would answer NaN; rescale the checkpoint",
-            )  # fmt: skip
-        return half
+    def _check_fp16(self, name, half, values):
+        """Refuses an FP16 chunk with infinities or NaN, told from the bits; `values` is what it was made from."""
+        if (half.view(np.uint16) & 0x7FFF).max(initial=0) < 0x7C00:
+            return
+        self._require_finite(name, values)
+        raise ConvertError(
+            "WEIGHTS_RANGE", f"{name} does not fit in FP16", expected=f"values from -{FP16_MAX:g} to {FP16_MAX:g}",
+            found=float(np.abs(values).max()), where=f"{self.path}: {name}",
+            hint="an FP16 graph of these weights would answer NaN; rescale the checkpoint",
+        )  # fmt: skip
 
     def _require_finite(self, name, values):
         if not np.isfinite(values).all():
@@ -143,8 +151,3 @@ class Checkpoint:
                 "WEIGHTS_SHAPE", f"{name} has another shape than its architecture says", expected=list(shape),
                 found=list(info.shape), where=where,
             )  # fmt: skip
-
-
-def _has_exponent_of_ones(half):
-    """Whether any FP16 value is infinite or NaN, told from the bits in one pass."""
-    return half.size > 0 and int((half.view(np.uint16) & 0x7FFF).max()) >= 0x7C00

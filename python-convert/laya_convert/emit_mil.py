@@ -217,10 +217,10 @@ class MilOps:
 
     def _tensor(self, tensor, shape):
         """The name of the constant for a checkpoint tensor. Tiny ones are immediate, as coremltools writes them."""
-        name = tensor.replace(".", "_")
-        if int(np.prod(shape)) < 10:
+        name, offset = tensor.replace(".", "_"), self._weights.offset(tensor)
+        if offset is None:
             return self._constant(name, _FP16, shape, self._weights.immediate(tensor))
-        return self._blob(tensor, name, self._weights.file.name, self._weights.offset(tensor), shape)
+        return self._blob(tensor, name, self._weights.name, offset, shape)
 
     def _blob(self, key, name, file, offset, shape):
         if key not in self._constants:

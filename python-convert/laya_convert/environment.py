@@ -10,6 +10,8 @@ from .errors import ConvertError
 
 PYTHON_VERSIONS = ((3, 11), (3, 13))
 SPACE_MARGIN = 64 << 20
+# Threads that share the arithmetic of the layout check.
+THREADS = max(1, min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
 _REQUIREMENT = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;]+)(?:\s*;\s*(?P<marker>.+?))?(?:\s+--hash=sha256:[0-9a-f]{64})+"
 )

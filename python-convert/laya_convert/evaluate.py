@@ -3,16 +3,19 @@
 A value is a tuple with one array per row, so that each weight is read once for all rows.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
 
+from .environment import THREADS
 from .errors import ConvertError
 from .graph import body
 from .host import features, rope_tables
 
 LAYOUT_TOLERANCE = 1e-3
 _ERF_LIMIT = 5.0
+_BLOCK = 1 << 14
 # erf(x) = x P(x^2)/Q(x^2) for |x| <= 5, fitted to 3.2e-10 absolute; all coefficients are positive, so nothing cancels.
 _ERF_P = (
     1.128379163728, 0.2765510399014, 0.07115903982421, 0.008795895377661, 0.0008074345337431, 5.273565691571e-05,
@@ -33,8 +36,10 @@ def layout_differences(checkpoint, rows):
     lengths = sorted(rows)
     if not lengths:
         return {}
-    ops = NumpyOps(checkpoint, [(features(checkpoint, rows[length], length), length) for length in lengths])
-    body(ops, checkpoint.architecture)
+    inputs = [(features(checkpoint, rows[length], length), length) for length in lengths]
+    with ThreadPoolExecutor(THREADS) as pool:
+        ops = NumpyOps(checkpoint, inputs, pool)
+        body(ops, checkpoint.architecture)
     differences = {}
     for length, logits in zip(lengths, ops.outputs["logits"]):
         expected = np.array(rows[length]["logits"], np.float64)
@@ -66,12 +71,13 @@ def _polynomial(coefficients, x):
 
 
 def _gelu(x):
-    """Row by row, so that the FP64 temporaries stay in the cache."""
-    result = np.empty_like(x)
-    for channel in range(x.shape[1]):
-        row = x[0, channel].astype(np.float64)
-        result[0, channel] = 0.5 * row * (1.0 + erf(row * 0.5**0.5))
-    return result
+    """Block by block, so that the FP64 temporaries stay in the cache."""
+    flat = np.ascontiguousarray(x).reshape(-1)
+    result = np.empty_like(flat)
+    for first in range(0, len(flat), _BLOCK):
+        block = flat[first : first + _BLOCK].astype(np.float64)
+        result[first : first + _BLOCK] = 0.5 * block * (1.0 + erf(block * 0.5**0.5))
+    return result.reshape(x.shape)
 
 
 def _each(function):
@@ -100,10 +106,11 @@ def _normalise(x, eps):
 class NumpyOps:
     """The operations of graph.py over tuples of FP32 arrays. `outputs` holds the graph's outputs afterwards."""
 
-    def __init__(self, checkpoint, rows):
-        """rows: list of (input name -> array, length)."""
+    def __init__(self, checkpoint, rows, pool):
+        """rows: list of (input name -> array, length). pool: the threads that share each convolution."""
         self._checkpoint = checkpoint
-        self._rows = rows
+        self._inputs = rows
+        self._pool = pool
         self.outputs = {}
 
     @contextmanager
@@ -111,15 +118,25 @@ class NumpyOps:
         yield
 
     def input(self, name):
-        return tuple(inputs[name] for inputs, _ in self._rows)
+        return tuple(inputs[name] for inputs, _ in self._inputs)
 
     def output(self, name, x):
         self.outputs[name] = x
 
     def conv(self, x, weight, bias=None):
-        matrix = self._checkpoint.fp32(weight)
-        offset = 0.0 if bias is None else self._checkpoint.fp32(bias)[:, None]
-        return tuple((matrix @ array[0, :, 0, :] + offset)[None, :, None, :] for array in x)
+        joined = np.concatenate([array[0, :, 0, :] for array in x], axis=1)
+        out = np.empty((self._checkpoint.shapes[weight][0], joined.shape[1]), np.float32)
+        step = -(-len(out) // THREADS)
+        list(self._pool.map(lambda first: self._rows(out, weight, joined, first, step), range(0, len(out), step)))
+        if bias is not None:
+            out += self._checkpoint.fp32(bias)[:, None]
+        ends = np.cumsum([array.shape[3] for array in x])
+        return tuple(part[None, :, None, :] for part in np.split(out, ends[:-1], axis=1))
+
+    def _rows(self, out, weight, x, first, count):
+        """Computes output channels `first` to `first + count` of weight @ x."""
+        rows = min(count, len(out) - first)
+        np.matmul(self._checkpoint.slice_fp32(weight, first, rows), x, out=out[first : first + rows])
 
     def normalise(self, x, eps):
         return tuple(_normalise(array, eps) for array in x)
@@ -139,7 +156,7 @@ class NumpyOps:
         return tuple(np.concatenate(arrays, axis=1) for arrays in zip(*values))
 
     def rope(self, kind):
-        tables = [rope_tables(self._checkpoint.architecture.rope_bases[kind], length) for _, length in self._rows]
+        tables = [rope_tables(self._checkpoint.architecture.rope_bases[kind], length) for _, length in self._inputs]
         return tuple(tuple(table.astype(np.float32) for table in half) for half in zip(*tables))
 
     def scale(self, x, number):

@@ -5,6 +5,7 @@ macOS. These parts stand alone, so they are imported under the package's name wi
 """
 
 import importlib.util
+import os
 import sys
 import types
 
@@ -12,6 +13,8 @@ from .errors import ConvertError
 
 
 def _load():
+    # Our own threads share the large products; BLAS threads that spin for each other stall on a busy machine.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     if "coremltools" not in sys.modules:
         spec = importlib.util.find_spec("coremltools")
         if spec is None or not spec.submodule_search_locations:

@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 
-from .environment import check_environment, check_native, check_space
+from .environment import THREADS, check_environment, check_native, check_space
 from .errors import ConvertError
 from .request import PROTOCOL, check_against, read_request
 
@@ -72,7 +72,7 @@ def convert(request, progress):
         "ok": True,
         "python": platform.python_version(),
         "packages": packages,
-        "threads": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "threads": THREADS,
         "buckets": buckets,
         "seconds": clock.laps | {"total": clock.total()},
         "peak_rss_bytes": _peak_rss_bytes(),
@@ -94,22 +94,18 @@ def _write_packages(checkpoint, request, version, differences, progress):
     from .blobs import RopeWeights, SharedWeights
     from .emit_mil import emit_program
 
-    shared, first, buckets = None, None, {}
+    shared, buckets = None, {}
     for length in request.buckets:
         clock = _Clock()
         name = f"L{length}.mlpackage"
         weights = package.create(os.path.join(request.out, name))
         if shared is None:
-            first = os.path.join(weights, "weight.bin")
-            shared = SharedWeights(first, checkpoint)
+            shared = SharedWeights(os.path.join(weights, "weight.bin"), checkpoint)
         else:
-            package.share_weights(first, os.path.join(weights, "weight.bin"))
+            package.share_weights(shared.path, os.path.join(weights, shared.name))
         rope = RopeWeights(os.path.join(weights, "rope.bin"), length)
         program, histogram = emit_program(checkpoint.architecture, length, shared, rope, version)
         rope.file.close()
-        if length == request.buckets[0]:
-            shared.file.close()
-            checkpoint.check_values([tensor for tensor in checkpoint.shapes if tensor not in shared.tensors])
         package.finish(os.path.join(request.out, name), program, checkpoint.architecture, length, version)
         buckets[str(length)] = {
             "package": name,

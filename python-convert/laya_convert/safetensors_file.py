@@ -67,6 +67,20 @@ class SafetensorsFile:
         self._fill(memoryview(array).cast("B"), start)
         return array
 
+    def chunks(self, name, count):
+        """Yields (index of the first value, values) over the flat tensor, `count` values at a time.
+
+        The array is reused: it is valid until the next step. Safe to run in several threads.
+        """
+        info = self.tensors[name]
+        kind = DTYPES[info.dtype]
+        total = info.bytes // kind.itemsize
+        buffer = np.empty(min(count, total), kind)
+        for first in range(0, total, count):
+            values = buffer[: min(count, total - first)]
+            self._fill(memoryview(values).cast("B"), info.start + first * kind.itemsize)
+            yield first, values
+
     def _fill(self, view, offset):
         """Fills `view` from the file; a short file is an error, since the header promised the bytes."""
         done = 0
