@@ -33,7 +33,7 @@ function plainNumber(number: JsonNumber, where: string): number {
 
 /**
  * A caller's JavaScript value as JSON. Takes strings, booleans, null, finite numbers, bigints, arrays, plain objects,
- * Maps with string keys and `JsonNumber`s. A number without a fraction becomes an integer text (-0 is `0`). A plain
+ * Maps with string keys and `JsonNumber`s. Numbers become the text JSON.stringify writes: `1` for 1.0, `0` for -0. A plain
  * object lists number-like keys first, as JavaScript does: who needs another order passes a Map.
  *
  * @throws RecordError RECORD_INVALID with the path as `where` for anything else, and for a cycle; JSON_LIMIT when
@@ -81,7 +81,7 @@ function members(value: object, where: string): Iterable<[unknown, unknown]> {
 
 function numberText(value: number, where: string): string {
   if (!Number.isFinite(value)) refuse(String(value), where);
-  return Number.isInteger(value) ? String(BigInt(value)) : String(value);
+  return JSON.stringify(value);
 }
 
 function memberPath(where: string, key: string): string {
