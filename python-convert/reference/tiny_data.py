@@ -34,13 +34,18 @@ def _fill(rng, text):
     return text.format(n=rng.randrange(100, 10000), m=amount, **values)
 
 
+def _urgency(rng, split, urgency):
+    if rng.random() < 0.4:
+        return rng.choice(t.URGENCY_SENTENCES[split][urgency])
+    return rng.choice(t.URGENCY_FRAMES[split]).format(u=rng.choice(t.URGENCY_PHRASES[urgency]))
+
+
 def _message(rng, split, topic, urgency, tone):
-    parts = [
-        t.TOPIC_SENTENCES[split][topic],
-        t.URGENCY_SENTENCES[split][urgency],
-        t.TONE_SENTENCES[split][tone],
+    sentences = [
+        _fill(rng, rng.choice(t.TOPIC_SENTENCES[split][topic])),
+        _urgency(rng, split, urgency),
+        _fill(rng, rng.choice(t.TONE_SENTENCES[split][tone])),
     ]
-    sentences = [_fill(rng, rng.choice(choices)) for choices in parts]
     if rng.random() < 0.3:
         rng.shuffle(sentences)
     opening = _fill(rng, rng.choice(t.OPENINGS))

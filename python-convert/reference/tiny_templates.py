@@ -87,37 +87,39 @@ TOPIC_SENTENCES = {
     },
 }
 
+# Each level's phrases go into the frames, so that a held-out frame is new while its phrase is known.
+URGENCY_PHRASES = {
+    "no hurry": ("whenever you like", "when you have time", "some day, there is no rush"),
+    "this week": ("this week", "before the week ends", "some time this week"),
+    "today": ("today", "before tonight", "by the end of today"),
+    "emergency": ("immediately", "right now", "immediately, it is very urgent"),
+}
+URGENCY_FRAMES = {
+    "train": (
+        "I need it {u}.",
+        "It must be done {u}.",
+        "Please answer {u}.",
+        "Do it {u}.",
+        "Can you look at it {u}?",
+        "I expect help {u}.",
+        "Please handle this {u}!",
+        "It has to be solved {u}.",
+        "I want an answer {u}.",
+    ),
+    "held-out": ("This must be solved {u}.", "Please help me {u}.", "I need an answer {u}."),
+}
 URGENCY_SENTENCES = {
     "train": {
-        "no hurry": (
-            "There is no hurry.",
-            "Take your time.",
-            "No rush, whenever you like.",
-            "It can wait, I am in no hurry.",
-        ),
-        "this week": (
-            "Some time this week is fine.",
-            "I need it this week.",
-            "Please answer before the end of the week.",
-        ),
-        "today": (
-            "I need an answer today.",
-            "It must be solved today.",
-            "Please do it before tonight.",
-            "Today would be right.",
-        ),
-        "emergency": (
-            "This is an emergency.",
-            "I need help immediately!",
-            "It is very urgent, act right now.",
-            "Do it immediately, it is an emergency.",
-        ),
+        "no hurry": ("There is no hurry.", "Take your time.", "No rush.", "It can wait, I am in no hurry."),
+        "this week": ("This week is fine.", "Some time this week would be right."),
+        "today": ("Today would be right.", "Tonight is too late, so do it today."),
+        "emergency": ("This is an emergency.", "It is very urgent!", "Help, it is an emergency."),
     },
     "held-out": {
-        "no hurry": ("Take all the time you need, no rush.", "I am in no hurry at all."),
-        "this week": ("An answer this week is fine.", "It must be solved before the week ends."),
-        "today": ("Please solve it today.", "I need it done before tonight."),
-        "emergency": ("It is an emergency, help me right now!", "This must be solved immediately, very urgent."),
+        "no hurry": ("There is no rush, take your time.", "I am in no hurry at all."),
+        "this week": ("An answer some time this week is fine.",),
+        "today": ("An answer before tonight would be right.",),
+        "emergency": ("Please act, it is an emergency and very urgent.",),
     },
 }
 
@@ -127,13 +129,19 @@ TONE_SENTENCES = {
             "Thank you very much.",
             "Thanks for your kind help.",
             "Kind regards, {w}.",
-            "Have a nice day, thanks!",
+            "Have a nice day!",
+            "Thanks a lot, regards.",
+            "You are very kind.",
+            "A nice day to you and thanks.",
         ),
         "angry": (
             "Your service is terrible.",
             "I am furious.",
             "This is unacceptable!",
-            "I am very angry, what a terrible company.",
+            "I am very angry.",
+            "What a terrible company!",
+            "It is unacceptable and I am furious about it.",
+            "I have never been so angry.",
         ),
     },
     "held-out": {
@@ -148,22 +156,50 @@ CHOICE_TEXTS = {
         "What is the topic?",
         "Select the topic of the message.",
         "Which team is right?",
+        "What is this message about?",
+        "Select a team.",
     ),
     "held-out": ("Select the right team.", "Which topic is this message about?"),
 }
 SCORE_TEXTS = {
-    "train": ("Rate the urgency.", "How urgent is it?", "How soon must this be handled?"),
+    "train": (
+        "Rate the urgency.",
+        "How urgent is it?",
+        "How soon must this be handled?",
+        "Rate how urgent this is.",
+        "How soon is an answer needed?",
+        "What is the urgency of the message?",
+    ),
     "held-out": ("How urgent is the message?", "Rate how soon this must be handled."),
 }
 # statement -> texts; a statement is a topic, "urgent" or "angry"
 NOUL_TEXTS = {
     "train": {
         **{
-            topic: (f"Is this about {topic}?", f"The message is about {topic}.", f"Should {topic} handle it?")
+            topic: (
+                f"Is this about {topic}?",
+                f"The message is about {topic}.",
+                f"Should {topic} handle it?",
+                f"The topic is {topic}.",
+                f"Is {topic} the right team?",
+            )
             for topic in TOPICS
         },
-        "urgent": ("Is it an emergency?", "Does it need help immediately?", "It must be handled immediately."),
-        "angry": ("Is the customer angry?", "The tone is angry.", "Is the customer furious?"),
+        "urgent": (
+            "Is it an emergency?",
+            "Does it need help immediately?",
+            "It must be handled immediately.",
+            "The message is an emergency.",
+            "Must it be solved right now?",
+        ),
+        "angry": (
+            "Is the customer angry?",
+            "The tone is angry.",
+            "Is the customer furious?",
+            "The customer is angry.",
+            "Is this message angry?",
+            "The message is furious.",
+        ),
     },
     "held-out": {
         **{topic: (f"Is the message about {topic}?", f"This is about {topic}.") for topic in TOPICS},
