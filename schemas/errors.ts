@@ -1,3 +1,5 @@
+import { isNativeError } from 'node:util/types';
+
 /** What an error knows beside its message; every field is safe to print. */
 export interface ErrorFacts {
   /** What the contract asks for. */
@@ -48,5 +50,5 @@ export class RecordError extends LayaError<RecordErrorCode> {}
 /** True for a Node system error with one of the given codes. */
 export function isSystemError(error: unknown, ...codes: string[]): error is NodeJS.ErrnoException {
   const code = (error as NodeJS.ErrnoException | null)?.code;
-  return error instanceof Error && typeof code === 'string' && (codes.length === 0 || codes.includes(code));
+  return isNativeError(error) && typeof code === 'string' && (codes.length === 0 || codes.includes(code));
 }
