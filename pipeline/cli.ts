@@ -1,11 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { exitCodeOf, printError } from './exit.js';
-
-/** Options of every command. */
-export interface GlobalOptions {
-  readonly offline?: boolean;
-  readonly json?: boolean;
-}
+import type { GlobalOptions } from './options.js';
 
 /** Each command's module is loaded only when the command runs: help has to be there at once. */
 function program(): Command {
@@ -62,6 +57,12 @@ function program(): Command {
     .description('print what is known about this machine and the models, as JSON')
     .argument('[model]', 'model name (default: all)')
     .action(async (model, options) => (await import('./commands/info.js')).info(model, merged(options)));
+
+  cli
+    .command('install-tools')
+    .description('install the conversion environment and the compiler')
+    .addOption(offline())
+    .action(async (options) => (await import('./commands/install-tools.js')).installTools(merged(options)));
 
   cli
     .command('record-goldens')

@@ -1,8 +1,8 @@
 import { artifactRoot, toolsRoot } from '../registry/paths.js';
-import type { GlobalOptions } from './cli.js';
 import { consoleEmitter } from './console.js';
 import { InterruptedError, UsageError } from './errors.js';
 import type { Context } from './events.js';
+import type { GlobalOptions } from './options.js';
 
 const OFFLINE = new Set(['1', 'ON', 'YES', 'TRUE']);
 

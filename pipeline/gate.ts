@@ -45,7 +45,7 @@ export interface GateRecord {
 }
 
 /** Largest allowed difference of a probability; fixed before anything was measured, never loosened. */
-export const TOLERANCE = { float16: 0.02, float32: 1e-4 } as const;
+const TOLERANCE = { float16: 0.02, float32: 1e-4 } as const;
 const UNBOUNDED = Number.MAX_VALUE;
 
 /**

@@ -105,7 +105,7 @@ function readCase(record: GoldensRecord['cases'][number], ordered: JsonObject, w
 }
 
 /** Rows that fit a bucket. Throws GoldensError GOLDENS_NO_ROWS when there is none: a gate on nothing proves nothing. */
-export function rowsWithin(goldens: Goldens, bucket: number): GoldenRow[] {
+function rowsWithin(goldens: Goldens, bucket: number): GoldenRow[] {
   const rows = goldens.cases.flatMap((one) => one.rows).filter(({ row }) => row.ids.length <= bucket);
   if (rows.length > 0) return rows;
   throw new GoldensError('GOLDENS_NO_ROWS', `no golden row fits L${bucket}`, { where: goldens.path });

@@ -20,6 +20,7 @@ import { place } from './stages/place.js';
 import { resolve } from './stages/resolve.js';
 import { seal } from './stages/seal.js';
 import { Stopwatch } from './stopwatch.js';
+import { installTools } from './tools/all.js';
 import { checkPython } from './tools/python.js';
 
 /**
@@ -71,7 +72,7 @@ async function runStages(
   watch: Stopwatch,
   context: Context,
 ): Promise<BucketReport[]> {
-  await order.toolchain.prepare(context);
+  await installTools(order.toolchain, context);
   const resolved = await watch.stage(resolve, order);
   const converted = await refusable(order, order.buckets, 'convert', context, () =>
     watch.stage(convert, { resolved, staging }),

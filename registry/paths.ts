@@ -47,7 +47,7 @@ export interface ArtifactKey {
 }
 
 /** `<model>/<revision[:12]>/bc1s-masked-L<bucket>-B1`, the artifact's place below `artifacts/`. */
-export function artifactPath({ model, bucket }: ArtifactKey): string {
+function artifactPath({ model, bucket }: ArtifactKey): string {
   return `${model.name}/${model.revision.slice(0, 12)}/${GRAPH.name}-L${bucket}-B${GRAPH.batch}`;
 }
 

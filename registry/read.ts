@@ -18,7 +18,7 @@ export interface OpenedArtifact {
 }
 
 /** Files that every `.mlmodelc` of this graph has, non-empty. */
-export const REQUIRED_FILES = ['coremldata.bin', 'metadata.json', 'model.mil', 'weights/weight.bin'] as const;
+const REQUIRED_FILES = ['coremldata.bin', 'metadata.json', 'model.mil', 'weights/weight.bin'] as const;
 
 /**
  * Reads an artifact's manifest and checks it against the key: schema, pins, graph, shape, evidence.

@@ -10,7 +10,7 @@ const MAX_RECORD_BYTES = 64 << 20;
  * The one door through which a record enters: strict JSON (no BOM, no duplicate keys, bounded depth
  * and size), then its schema. Afterwards it is typed. Throws RecordError, which lists every bad path.
  */
-export function parseRecord<T>(text: string, validator: Validator, where: string): T {
+function parseRecord<T>(text: string, validator: Validator, where: string): T {
   return checkRecord<T>(toPlain(parseJson(text, { maxBytes: MAX_RECORD_BYTES })), validator, where);
 }
 

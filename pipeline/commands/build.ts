@@ -1,7 +1,7 @@
 import { findModel } from '../../registry/models.js';
-import type { GlobalOptions } from '../cli.js';
 import { openContext, parseBuckets, parseModelName, printData } from '../edge.js';
 import { buildArtifacts } from '../line.js';
+import type { GlobalOptions } from '../options.js';
 import type { BucketReport, BuildReport } from '../report.js';
 import { bytesText, table } from '../text.js';
 import { portableToolchain } from '../toolchain/portable.js';

@@ -1,8 +1,8 @@
 import { release } from 'node:os';
 import { listArtifacts } from '../../registry/list.js';
 import { findModel, MODELS } from '../../registry/models.js';
-import type { GlobalOptions } from '../cli.js';
 import { openContext, printData } from '../edge.js';
+import type { GlobalOptions } from '../options.js';
 import { projectFacts } from '../project.js';
 import { compilerFolder } from '../tools/compiler.js';
 import { exists } from '../tools/install.js';

@@ -1,6 +1,6 @@
 import { type Listing, listArtifacts } from '../../registry/list.js';
-import type { GlobalOptions } from '../cli.js';
 import { openContext, printData } from '../edge.js';
+import type { GlobalOptions } from '../options.js';
 import { table } from '../text.js';
 
 /** `list`: one row an artifact; what can't be used says why. */

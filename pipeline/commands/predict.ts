@@ -5,9 +5,9 @@ import { Laya } from '../../runtime/laya.js';
 import type { Device } from '../../runtime/open.js';
 import { isSystemError, RecordError } from '../../schemas/errors.js';
 import { type JsonValue, parseJson, stringifyJson } from '../../schemas/json.js';
-import type { GlobalOptions } from '../cli.js';
 import { printData } from '../edge.js';
 import { UsageError } from '../errors.js';
+import type { GlobalOptions } from '../options.js';
 
 interface PredictOptions extends GlobalOptions {
   readonly context: string;

@@ -1,8 +1,8 @@
 import { ArtifactMissingError } from '../../registry/errors.js';
 import { listArtifacts, type Verification, verifyListing } from '../../registry/list.js';
 import { findModel } from '../../registry/models.js';
-import type { GlobalOptions } from '../cli.js';
 import { openContext, parseBuckets, printData } from '../edge.js';
+import type { GlobalOptions } from '../options.js';
 import { bytesText, table } from '../text.js';
 
 interface VerifyOptions extends GlobalOptions {

@@ -1,0 +1,52 @@
+const WRITE_SIDE = '^registry/(commit|staging|lock|rejected|durable)\\.ts$';
+
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'schemas-import-nothing',
+      severity: 'error',
+      from: { path: '^schemas/' },
+      to: { path: '^(registry|runtime|pipeline)/' },
+    },
+    {
+      name: 'registry-imports-schemas-only',
+      severity: 'error',
+      from: { path: '^registry/' },
+      to: { path: '^(runtime|pipeline)/' },
+    },
+    {
+      name: 'runtime-reads-the-store-only',
+      severity: 'error',
+      from: { path: '^runtime/' },
+      to: { path: `^pipeline/|${WRITE_SIDE}` },
+    },
+    {
+      name: 'nothing-imports-pipeline',
+      severity: 'error',
+      from: { pathNot: '^(pipeline|test|bench)/' },
+      to: { path: '^pipeline/' },
+    },
+    {
+      name: 'no-unlisted-packages',
+      severity: 'error',
+      from: {},
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
+    },
+    {
+      name: 'no-dev-packages-in-the-product',
+      severity: 'error',
+      from: { path: '^(schemas|registry|runtime|pipeline)/' },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.js', '.mjs'],
+      conditionNames: ['import', 'types', 'node', 'default'],
+    },
+  },
+};

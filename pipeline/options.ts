@@ -1,0 +1,5 @@
+/** Options of every command. */
+export interface GlobalOptions {
+  readonly offline?: boolean;
+  readonly json?: boolean;
+}
