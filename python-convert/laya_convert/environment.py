@@ -133,9 +133,11 @@ def _inside_prefix(path):
 def _applies(marker):
     try:
         from packaging.markers import InvalidMarker, Marker
-    except ImportError:
-        _installed("packaging", None)
-        raise
+    except ImportError as error:
+        raise ConvertError(
+            "ENVIRONMENT_PACKAGE", "packaging cannot be imported", expected="packaging", found=str(error),
+            where="packaging", hint=_INSTALL_HINT,
+        ) from error  # fmt: skip
     try:
         return Marker(marker).evaluate()
     except InvalidMarker as error:
