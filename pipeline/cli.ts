@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
+import { packageRoot } from '../registry/package-root.js';
 import { exitCodeOf, printError } from './exit.js';
 import type { GlobalOptions } from './options.js';
 
@@ -6,6 +9,7 @@ import type { GlobalOptions } from './options.js';
 function program(): Command {
   const cli = new Command('laya-artifacts')
     .description('Make, prove, keep and hand out Core ML artifacts of the Laya decision models.')
+    .version(ownVersion(), '-V, --version', 'print the version')
     .option('--offline', 'never use the network')
     .showHelpAfterError('(add --help for help)')
     .configureHelp({ helpWidth: 80 })
@@ -77,6 +81,10 @@ function program(): Command {
   const merged = <T extends object>(options: T): T & GlobalOptions => ({ ...cli.opts<GlobalOptions>(), ...options });
   for (const command of cli.commands) command.exitOverride().configureHelp({ helpWidth: 80 });
   return cli;
+}
+
+function ownVersion(): string {
+  return (JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }).version;
 }
 
 const EXAMPLES = {
