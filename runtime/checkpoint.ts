@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CHECKPOINT_FILES, type CheckpointFile, isRequired, REQUIRED_FILES } from '../registry/hub/checkpoint-files.js';
 import { sha256File } from '../registry/sha256.js';
 import { isSystemError } from '../schemas/errors.js';
 import { type AgentConfig, type EncoderConfig, parseAgentConfig, parseEncoderConfig } from './checkpoint-config.js';
@@ -9,21 +10,8 @@ import { MAX_CONFIG_BYTES } from './config-fields.js';
 import { CheckpointError } from './errors.js';
 import { readTensorTable, type TensorTable } from './safetensors.js';
 
+export type { CheckpointFile } from '../registry/hub/checkpoint-files.js';
 export type { AgentConfig, EncoderConfig, LayerKind } from './checkpoint-config.js';
-
-/** The files a checkpoint can't be without, by path below its root. */
-export const REQUIRED_FILES = [
-  'model.safetensors',
-  'rl_agent_config.json',
-  'encoder/config.json',
-  'tokenizer/tokenizer.json',
-  'tokenizer/tokenizer_config.json',
-] as const;
-
-/** Files that belong to a checkpoint where they are present. */
-export const OPTIONAL_FILES = ['tokenizer/special_tokens_map.json'] as const;
-
-export type CheckpointFile = (typeof REQUIRED_FILES)[number] | (typeof OPTIONAL_FILES)[number];
 
 /** A checkpoint folder whose configuration and tensor list have been checked against each other. */
 export interface Checkpoint {
@@ -77,11 +65,11 @@ export function contentRevision(digests: Readonly<Record<string, string>>): stri
 async function findFiles(root: string): Promise<Map<CheckpointFile, string>> {
   const files = new Map<CheckpointFile, string>();
   const problems: string[] = [];
-  for (const name of [...REQUIRED_FILES, ...OPTIONAL_FILES].sort()) {
+  for (const name of CHECKPOINT_FILES) {
     const kind = await fileKind(join(root, name));
     if (kind === 'file') files.set(name, join(root, name));
     else if (kind === 'other') problems.push(`${name} is not a regular file`);
-    else if (REQUIRED_FILES.some((one) => one === name)) problems.push(`${name} is missing`);
+    else if (isRequired(name)) problems.push(`${name} is missing`);
   }
   if (problems.length === 0) return files;
   throw new CheckpointError('CHECKPOINT_MISSING', `not a complete checkpoint: ${problems.join(', ')}`, {

@@ -39,10 +39,18 @@ export interface HubFacts extends ErrorFacts {
 export class HubError extends LayaError<HubErrorCode> {
   readonly transient: boolean;
   readonly retryAfter?: number;
+  readonly #facts: HubFacts;
 
   constructor(code: HubErrorCode, message: string, facts: HubFacts = {}) {
     super(code, message, facts);
+    this.#facts = facts;
     this.transient = facts.transient ?? false;
     if (facts.retryAfter !== undefined) this.retryAfter = facts.retryAfter;
+  }
+
+  /** The same error as seen from further out: `what` stands before the message, `hint` is another way beside its own. */
+  within(what: string, hint: string): HubError {
+    const hints = this.hint === undefined ? hint : `${this.hint}; or ${hint}`;
+    return new HubError(this.code, `${what}: ${this.message}`, { ...this.#facts, hint: hints, cause: this });
   }
 }

@@ -1,13 +1,8 @@
 import { mkdir, readFile, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import {
-  contentRevision,
-  hashFiles,
-  OPTIONAL_FILES,
-  REQUIRED_FILES,
-  readCheckpoint,
-} from '../../runtime/checkpoint.js';
+import { CHECKPOINT_FILES, REQUIRED_FILES } from '../../registry/hub/checkpoint-files.js';
+import { contentRevision, hashFiles, readCheckpoint } from '../../runtime/checkpoint.js';
 import { TensorFile } from '../../runtime/safetensors.js';
 import { copyTiny, editJson, newFolder, TINY } from './checkpoint-fixture.js';
 import { type NewTensor, writeSafetensors } from './safetensors-writer.js';
@@ -50,7 +45,7 @@ describe('readCheckpoint', () => {
     expect(agent).toEqual({ maxLen: 256, headMaxLen: 128, headLayers: 2, actCount: 2, temperature: [1, 1, 1] });
     expect(Object.keys(temperatureByOptions)).toEqual([]);
     expect(checkpoint.tensors.size).toBe(62);
-    expect([...checkpoint.files.keys()]).toEqual([...REQUIRED_FILES, ...OPTIONAL_FILES].sort());
+    expect([...checkpoint.files.keys()]).toEqual(CHECKPOINT_FILES);
   });
 
   test('reads a folder of symbolic links, as a Hugging Face cache has', async () => {
@@ -140,7 +135,7 @@ describe('hashFiles and contentRevision', () => {
   test('give the digests and the revision that laya-tiny is pinned by', async () => {
     const digests = await hashFiles(await readCheckpoint(TINY));
     expect(digests[WEIGHTS]).toBe('bbc18de4aa541093c7f69a8514cf5e968d73bf91ae2a8374d6dfb6f0f934b779');
-    expect(Object.keys(digests)).toEqual([...REQUIRED_FILES, ...OPTIONAL_FILES].sort());
+    expect(Object.keys(digests)).toEqual(CHECKPOINT_FILES);
     expect(contentRevision(digests)).toBe('4defbfb4419a07a6eb8923598eb5b1063ee66d71');
   });
 

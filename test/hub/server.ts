@@ -1,0 +1,116 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Fault, type Reply, send, text } from './replies.js';
+import { Repository } from './repos.js';
+import { contentRoutes, type HubRequest, type HubState, type Route, readRoutes } from './routes.js';
+
+/** A request that arrived, in order. */
+export interface Arrival extends HubRequest {
+  /** Which of the two origins it came to. */
+  readonly at: 'hub' | 'content';
+}
+
+interface Plan {
+  readonly at: RegExp;
+  readonly faults: Fault[];
+  readonly always: boolean;
+}
+
+/**
+ * A Hugging Face hub on 127.0.0.1, for tests: repositories with commits, the reading API that the official clients
+ * use, large files on a second origin, and faults on request. Further routes can be given to `start`.
+ */
+export class TestHub implements HubState {
+  readonly repositories = new Map<string, Repository>();
+  readonly arrivals: Arrival[] = [];
+  pageSize = 1000;
+  private plans: Plan[] = [];
+  private readonly hub: Server;
+  private readonly content: Server;
+
+  private constructor(routes: readonly Route[]) {
+    this.hub = createServer((request, response) => this.serve('hub', routes, request, response));
+    this.content = createServer((request, response) => this.serve('content', contentRoutes, request, response));
+  }
+
+  static async start(routes: readonly Route[] = []): Promise<TestHub> {
+    const hub = new TestHub([...routes, ...readRoutes]);
+    await Promise.all([listen(hub.hub), listen(hub.content)]);
+    return hub;
+  }
+
+  /** The endpoint. */
+  get url(): string {
+    return address(this.hub);
+  }
+
+  get contentUrl(): string {
+    return address(this.content);
+  }
+
+  repository(name: string): Repository {
+    const found = this.repositories.get(name) ?? new Repository(name);
+    this.repositories.set(name, found);
+    return found;
+  }
+
+  /** The next requests whose "METHOD /path" matches meet these faults, one each, in order. */
+  failNext(at: RegExp, ...faults: Fault[]): void {
+    this.plans.push({ at, faults, always: false });
+  }
+
+  /** All requests whose "METHOD /path" matches meet this fault. */
+  failAlways(at: RegExp, fault: Fault): void {
+    this.plans.push({ at, faults: [fault], always: true });
+  }
+
+  /** Forgets faults, requests and repositories. */
+  reset(): void {
+    this.plans = [];
+    this.arrivals.length = 0;
+    this.repositories.clear();
+    this.pageSize = 1000;
+  }
+
+  /** "METHOD /path" of what arrived, without queries. */
+  log(): string[] {
+    return this.arrivals.map(({ method, url }) => `${method} ${url.pathname}`);
+  }
+
+  async close(): Promise<void> {
+    for (const server of [this.hub, this.content]) {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  }
+
+  private async serve(at: Arrival['at'], routes: readonly Route[], message: IncomingMessage, response: ServerResponse) {
+    const { method = 'GET' } = message;
+    const url = new URL(message.url ?? '/', at === 'hub' ? this.url : this.contentUrl);
+    const headers = Object.fromEntries(Object.entries(message.headers).map(([name, value]) => [name, String(value)]));
+    const chunks: Buffer[] = [];
+    for await (const chunk of message) chunks.push(chunk as Buffer);
+    const request = { method, url, headers, body: Buffer.concat(chunks) };
+    this.arrivals.push({ ...request, at });
+    send(response, this.answer(routes, request), this.takeFault(`${method} ${url.pathname}`), method === 'HEAD');
+  }
+
+  private answer(routes: readonly Route[], request: HubRequest): Reply {
+    for (const { methods, path, answer } of routes) {
+      const match = methods.includes(request.method) && path.exec(request.url.pathname);
+      if (match) return answer(request, { ...match.groups }, this);
+    }
+    return text(404, `no route for ${request.method} ${request.url.pathname}`);
+  }
+
+  private takeFault(line: string): Fault | undefined {
+    const plan = this.plans.find(({ at, faults }) => faults.length > 0 && at.test(line));
+    return plan?.always ? plan.faults[0] : plan?.faults.shift();
+  }
+}
+
+async function listen(server: Server): Promise<void> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+}
+
+const address = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
