@@ -8,14 +8,16 @@ import {
   softmax,
   unit,
 } from './calibration.js';
+import { type Gated, gate, type MinConfidence } from './confidence-gate.js';
 import { OutputError } from './errors.js';
 import type { RowOutputs } from './forward.js';
+import { fromSlots } from './option-order.js';
 import { pythonFloat, pythonNumber } from './pyjson.js';
 import { type Label, labelKey } from './question-options.js';
 import { QUESTION_TYPES, type Question } from './questions.js';
 
-/** What every answer ends with. All numbers of answers have four decimals. */
-interface Judged {
+/** What every answer ends with. All numbers of answers but the threshold have four decimals. */
+interface Judged extends Partial<Gated> {
   /** Choice and score: 1 - entropy / ln k. Noul: the larger probability. */
   readonly confidence: number;
   /** The probability of the answer given. */
@@ -53,7 +55,9 @@ export type Answers = Readonly<Record<string, Answer>>;
 
 /**
  * Answers from the model's outputs, with upstream's fields, order and numbers. Row i of `outputs` answers question i:
- * a logit per option in the order of the options (more are ignored, as padding), and the logits of the actions.
+ * a logit per option in the order of the prompt's slots (more are ignored, as padding), and the logits of the actions.
+ * Answers are in the order of the options, whatever the order of the slots. With `minConfidence` they also tell whether
+ * they reach it.
  *
  * @throws OutputError OUTPUT_SHAPE for a missing row or logit, OUTPUT_NOT_FINITE for NaN or infinity
  */
@@ -61,27 +65,34 @@ export function formatAnswers(
   questions: readonly Question[],
   outputs: readonly Readonly<RowOutputs>[],
   calibration: Calibration,
+  minConfidence?: MinConfidence,
 ): Answers {
   if (outputs.length !== questions.length) refuseShape('rows', questions.length, outputs.length, 'outputs');
   const answers: Record<string, Answer> = Object.create(null);
   for (const [index, question] of questions.entries()) {
-    answers[question.id] = formatAnswer(question, outputs[index]!, calibration);
+    answers[question.id] = formatAnswer(question, outputs[index]!, calibration, minConfidence);
   }
   return answers;
 }
 
-function formatAnswer(question: Question, outputs: Readonly<RowOutputs>, calibration: Calibration): Answer {
+function formatAnswer(
+  question: Question,
+  outputs: Readonly<RowOutputs>,
+  calibration: Calibration,
+  minConfidence: MinConfidence | undefined,
+): Answer {
   requireOutputs(question, outputs);
   const k = question.options.length;
   const qtype = QUESTION_TYPES.indexOf(question.type) as 0 | 1 | 2;
-  const p = probabilities(outputs.logits.slice(0, k), qtype, calibration);
+  const p = fromSlots(probabilities(outputs.logits.slice(0, k), qtype, calibration), question.optionOrder);
   const highest = Math.max(...p);
   const [actProbability = 0] = softmax(outputs.actionLogits);
-  const judged = (confidence: number): Judged => ({
-    confidence: roundTo4(confidence),
-    answer_confidence: roundTo4(unit(highest)),
-    action: { act_probability: roundTo4(actProbability) },
-  });
+  const judged = (unrounded: number): Judged => {
+    const [confidence, ofAnswer] = [roundTo4(unrounded), roundTo4(unit(highest))];
+    const action = { act_probability: roundTo4(actProbability) };
+    const gated = minConfidence === undefined ? {} : gate([ofAnswer, confidence], qtype, k, minConfidence);
+    return { confidence, answer_confidence: ofAnswer, action, ...gated };
+  };
 
   if (question.type === 'noul') {
     const [, yes = 0] = p;

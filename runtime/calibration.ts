@@ -39,14 +39,22 @@ export function temperatures(config: RawTemperatures): Calibration {
 }
 
 const TYPE_NAMES = ['choice', 'score', 'noul'] as const;
+const SIZES = ['2', '3-5', '6-10', '11+'] as const;
+
+/** Every name that `optionBucket` gives. */
+export const OPTION_BUCKETS: readonly string[] = TYPE_NAMES.flatMap((type) => SIZES.map((size) => `${type}:${size}`));
+
+/** The bucket of a question with `k` options, such as "choice:3-5"; `qtype` is 0 choice, 1 score, 2 noul. */
+export function optionBucket(qtype: 0 | 1 | 2, k: number): string {
+  const size = k <= 2 ? 0 : k <= 5 ? 1 : k <= 10 ? 2 : 3;
+  return `${TYPE_NAMES[qtype]}:${SIZES[size]}`;
+}
 
 /**
  * The probabilities of a row's options: `logits` has one number per option, `qtype` is 0 choice, 1 score, 2 noul.
  */
 export function probabilities(logits: readonly number[], qtype: 0 | 1 | 2, calibration: Calibration): number[] {
-  const k = logits.length;
-  const size = k <= 2 ? '2' : k <= 5 ? '3-5' : k <= 10 ? '6-10' : '11+';
-  const bySize = calibration.byOptions.get(`${TYPE_NAMES[qtype]}:${size}`);
+  const bySize = calibration.byOptions.get(optionBucket(qtype, logits.length));
   return softmax(logits, bySize ?? calibration.byType[qtype]);
 }
 

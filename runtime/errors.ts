@@ -3,6 +3,7 @@ import { LayaError } from '../schemas/errors.js';
 export type InvalidRequestCode =
   | 'QUESTIONS_INVALID'
   | 'QUESTION_INVALID'
+  | 'MIN_CONFIDENCE_INVALID'
   | 'STATE_INVALID'
   | 'TEXT_INVALID'
   | 'TOO_MANY_OPTIONS';
@@ -26,7 +27,14 @@ export type CheckpointErrorCode =
 /** A checkpoint folder that is incomplete, damaged or of a kind this project does not convert. */
 export class CheckpointError extends LayaError<CheckpointErrorCode> {}
 
-export type MilErrorCode = 'MIL_SYNTAX' | 'MIL_UNSUPPORTED' | 'MIL_BLOB' | 'MIL_SHAPE' | 'MIL_INPUT' | 'MIL_RUN';
+export type MilErrorCode =
+  | 'MIL_MISSING'
+  | 'MIL_SYNTAX'
+  | 'MIL_UNSUPPORTED'
+  | 'MIL_BLOB'
+  | 'MIL_SHAPE'
+  | 'MIL_INPUT'
+  | 'MIL_RUN';
 
 /** An `.mlmodelc` that the portable executor can't read, or won't run. */
 export class MilError extends LayaError<MilErrorCode> {}

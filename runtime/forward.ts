@@ -15,7 +15,7 @@ export interface RowModel {
   readonly padId: number;
 }
 
-/** Raw outputs of one row: a logit per option, and a logit per action. */
+/** Raw outputs of one row: a logit per option in the order of the prompt's slots, and a logit per action. */
 export interface RowOutputs {
   readonly logits: number[];
   readonly actionLogits: number[];

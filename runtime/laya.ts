@@ -2,15 +2,23 @@ import { GRAPH } from '../registry/models.js';
 import { fromPlain, type JsonObject, type JsonValue } from '../schemas/json.js';
 import { type Answers, answersToJson, formatAnswers } from './answers.js';
 import { bucketFor } from './artifacts.js';
+import { parseMinConfidence } from './confidence-gate.js';
 import { forwardRow, type RowOutputs } from './forward.js';
 import { type OpenModel, type OpenOptions, openModel } from './open.js';
 import { type Prepared, prepare } from './prompt.js';
-import { parseQuestions, type Question } from './questions.js';
+import { parseQuestions } from './questions.js';
+import { type Usage, usageOf, usageToJson } from './usage.js';
 
 /** A request: the text (or conversation, or object) and the questions about it, as values or as JSON text. */
 export interface Request {
   readonly context: unknown;
   readonly questions: unknown;
+  /**
+   * Least confidence of an answer: a number within [0, 1], or an object of option bucket ("choice:3-5", "default") to
+   * such numbers. With it every answer tells whether it abstains. `min_confidence` is the same in the wire's spelling.
+   */
+  readonly minConfidence?: unknown;
+  readonly min_confidence?: unknown;
 }
 
 /** Which artifact answered, where and why. */
@@ -29,11 +37,6 @@ export interface RuntimeInfo {
   readonly dtype: string;
   readonly truncated: boolean;
   readonly latency_ms: number;
-}
-
-export interface Usage {
-  readonly input_tokens: number;
-  readonly output_tokens: number;
 }
 
 /** The answers to one request. */
@@ -72,6 +75,7 @@ export class Laya {
   async predict(request: Request): Promise<Result> {
     const started = performance.now();
     const model = this.#model;
+    const minConfidence = parseMinConfidence(request.minConfidence ?? request.min_confidence);
     const questions = parseQuestions(fromPlain(request.questions));
     const prepared = await prepare(model.tokenizer, model.checkpoint.agent, fromPlain(request.context), questions);
     const buckets = prepared.rows.map((row) => bucketFor(row.ids.length, model.spec, model.artifacts));
@@ -81,15 +85,15 @@ export class Laya {
       const rowModel = { host: model.host, executable, bucket: buckets[index]!, padId: model.tokenizer.pad.id };
       outputs.push(await forwardRow(rowModel, row));
     }
-    const answers = formatAnswers(questions, outputs, model.calibration);
-    const usage = { input_tokens: prepared.inputTokens, output_tokens: 0 };
+    const answers = formatAnswers(questions, outputs, model.calibration, minConfidence);
+    const usage = usageOf(prepared);
     const runtime = describe(model, prepared, buckets, performance.now() - started);
     return {
       model: model.spec.name,
       answers,
       usage,
       runtime,
-      toJson: () => toJson(questions, answers, usage, runtime),
+      toJson: () => toJson(prepared, answers, usage, runtime),
     };
   }
 
@@ -123,11 +127,11 @@ function describe(model: OpenModel, { rows }: Prepared, buckets: readonly number
   };
 }
 
-function toJson(questions: readonly Question[], answers: Answers, usage: Usage, runtime: RuntimeInfo): JsonObject {
+function toJson(prepared: Prepared, answers: Answers, usage: Usage, runtime: RuntimeInfo): JsonObject {
   return new Map<string, JsonValue>([
     ['model', runtime.model],
-    ['answers', answersToJson(questions, answers)],
-    ['usage', fromPlain(usage)],
+    ['answers', answersToJson(prepared.questions, answers)],
+    ['usage', usageToJson(prepared, usage)],
     ['runtime', fromPlain(runtime)],
   ]);
 }

@@ -1,5 +1,6 @@
 import type { JsonValue } from '../schemas/json.js';
 import { InvalidRequestError } from './errors.js';
+import { toSlots } from './option-order.js';
 import { pythonJson } from './pyjson.js';
 import { QUESTION_TYPES, type Question } from './questions.js';
 import type { PromptTokenizer } from './tokenizer.js';
@@ -21,7 +22,7 @@ export interface CollapsedOptions {
 /** One question over the state, as the model takes it. */
 export interface PreparedRow {
   readonly ids: readonly number[];
-  /** Positions of the options' mask tokens in `ids`, in the order of the options. */
+  /** Positions of the mask tokens in `ids`, a slot each; the question's `optionOrder` says which option is in it. */
   readonly markers: readonly number[];
   /** 0 choice, 1 score, 2 noul. */
   readonly qtype: 0 | 1 | 2;
@@ -51,6 +52,7 @@ const LEAST_INSTRUCTION_BUDGET = 16;
  *
  *     [CLS] <type> question: <instructions> [SEP] [MASK] <option 0> [MASK] <option 1> ... [SEP] <state> [SEP]
  *
+ * with the options in the question's `optionOrder` where there is one.
  * The state is tokenized once. What doesn't fit is cut where upstream cuts it, and reported in the row.
  *
  * @throws InvalidRequestError STATE_INVALID for a null state, TEXT_INVALID for text that isn't Unicode,
@@ -95,7 +97,7 @@ function requireState(state: JsonValue): void {
   });
 }
 
-/** Token ids of a question's texts, before any cut. */
+/** Token ids of a question's texts, before any cut; the options are in the order of the slots. */
 interface QuestionTokens {
   readonly instructions: readonly number[];
   readonly options: readonly (readonly number[])[];
@@ -110,7 +112,7 @@ async function encodeQuestion(tokenizer: PromptTokenizer, question: Question): P
       return tokenizer.encode(` ${withoutMask(text, tokenizer)}`, `${where}, option ${index}`);
     }),
   ]);
-  return { instructions, options };
+  return { instructions, options: toSlots(options, question.optionOrder) };
 }
 
 /** Every option is scored at a mask token, so the ones in the texts have to go, all of them. */

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../schemas/json.js';
 import { InvalidRequestError } from './errors.js';
+import { type OptionOrder, parseOptionOrder } from './option-order.js';
 import { pythonJson } from './pyjson.js';
 import { choiceOptions, type Label, noulOptions, scoreOptions } from './question-options.js';
 import { refuseQuestion } from './question-refusal.js';
@@ -12,6 +13,8 @@ interface Asked {
   readonly instructions: string;
   /** What the model reads for each option, in the order of the probabilities; never empty. */
   readonly options: readonly string[];
+  /** The order in which the prompt shows the options, where the question asks for one. */
+  readonly optionOrder?: OptionOrder;
 }
 
 export interface ChoiceQuestion extends Asked {
@@ -35,9 +38,6 @@ export type QuestionType = Question['type'];
 
 /** The question types in the order of the model's type embedding. */
 export const QUESTION_TYPES: readonly QuestionType[] = ['choice', 'score', 'noul'];
-
-/** Fields that change an answer and are not understood here: ignoring them would answer another question. */
-const REFUSED_FIELDS = ['option_order', 'min_confidence'];
 
 /**
  * Checks the `questions` of a request and renders their texts, in the request's order. Takes an object of question id
@@ -80,18 +80,32 @@ function parseQuestion(id: string, definition: JsonValue): Question {
   if (!(definition instanceof Map)) refuseQuestion('the definition must be an object', 'an object', definition, where);
   const type = requireType(definition, where);
   const instructions = requireInstructions(definition, where);
-  for (const field of REFUSED_FIELDS) {
-    if (definition.has(field)) {
-      refuseQuestion(`"${field}" is not supported`, `no "${field}"`, definition.get(field), `${where}.${field}`);
-    }
-  }
+  refuseField(definition, 'min_confidence', 'the request as a whole', where);
+  if (type !== 'noul') refuseField(definition, 'labels', 'noul questions', where);
+  const question = typedQuestion(id, type, instructions, definition, where);
+  if (!definition.has('option_order')) return question;
+  const order = definition.get('option_order');
+  return { ...question, optionOrder: parseOptionOrder(order, question.options.length, `${where}.option_order`) };
+}
+
+function typedQuestion(
+  id: string,
+  type: QuestionType,
+  instructions: string,
+  definition: JsonObject,
+  where: string,
+): Question {
   if (type === 'noul') return noulQuestion(id, instructions, definition, where);
-  if (definition.has('labels')) {
-    refuseQuestion('"labels" belongs to noul questions', 'no "labels"', definition.get('labels'), `${where}.labels`);
-  }
   const criteria = definition.get('criteria');
   if (type === 'choice') return { id, type, instructions, ...choiceOptions(criteria, `${where}.criteria`) };
   return { id, type, instructions, ...scoreOptions(criteria, `${where}.criteria`) };
+}
+
+/** Refuses a field that means something elsewhere: whoever wrote it here would get another answer than they expect. */
+function refuseField(definition: JsonObject, field: string, owner: string, where: string): void {
+  if (!definition.has(field)) return;
+  const message = `"${field}" belongs to ${owner}`;
+  refuseQuestion(message, `no "${field}"`, definition.get(field), `${where}.${field}`);
 }
 
 function noulQuestion(id: string, instructions: string, definition: JsonObject, where: string): NoulQuestion {

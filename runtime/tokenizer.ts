@@ -4,6 +4,7 @@ import { isSystemError, RecordError } from '../schemas/errors.js';
 import { type JsonObject, type JsonValue, parseJson } from '../schemas/json.js';
 import { CheckpointError, InvalidRequestError } from './errors.js';
 import { excerpt, loneSurrogateAt } from './text.js';
+import { TokenCache } from './token-cache.js';
 
 /** A token that the prompt is built with: its literal text and its id. */
 export interface SpecialToken {
@@ -18,7 +19,8 @@ export interface PromptTokenizer {
   readonly pad: SpecialToken;
   readonly mask: SpecialToken;
   /**
-   * The token ids of a text, all of them and nothing around them. `where` names the text in errors.
+   * The token ids of a text, all of them and nothing around them, in an array of the caller's own. `where` names the
+   * text in errors.
    *
    * @throws InvalidRequestError TEXT_INVALID for a lone surrogate, which no UTF-8 text can hold
    */
@@ -27,9 +29,11 @@ export interface PromptTokenizer {
 
 const CONFIG = 'tokenizer_config.json';
 const MODEL = 'tokenizer.json';
+const CACHE = { entries: 4096, bytes: 16 << 20 };
 
 /**
- * Opens `tokenizer.json` and `tokenizer_config.json` of a folder with the Rust tokenizer that upstream uses too.
+ * Opens `tokenizer.json` and `tokenizer_config.json` of a folder with the Rust tokenizer that upstream uses too. The
+ * ids of recent texts are kept: questions and their options come again and again.
  *
  * @throws CheckpointError CHECKPOINT_MISSING for a missing file, CHECKPOINT_TOKENIZER for one that can't be used
  */
@@ -53,15 +57,20 @@ export async function openTokenizer(dir: string): Promise<PromptTokenizer> {
     });
   };
 
+  const cache = new TokenCache(CACHE);
   return {
     cls: special('cls_token'),
     sep: special('sep_token'),
     pad: special('pad_token'),
     mask: special('mask_token'),
     async encode(text, where) {
+      const kept = cache.get(text);
+      if (kept !== undefined) return kept;
       requireUtf8(text, where);
       const encoding = await backend.encode(text, null, { addSpecialTokens: false }).catch(cannotUse(file));
-      return encoding.getIds();
+      const ids = encoding.getIds();
+      cache.set(text, ids);
+      return ids;
     },
   };
 }

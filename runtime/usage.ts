@@ -1,3 +1,4 @@
+import { fromPlain, type JsonObject, type JsonValue } from '../schemas/json.js';
 import type { Prepared } from './prompt.js';
 
 /** What the request took, with upstream's field names; empty requests have the first two only. */
@@ -41,4 +42,13 @@ export function usageOf({ questions, rows, inputTokens }: Prepared): Usage {
     options[questions[index]!.id] = { total, distinct, tokens_per_option: tokensPerOption };
   }
   return Object.keys(options).length === 0 ? usage : { ...usage, options };
+}
+
+/** The `usage` block as JSON for printing, with the questions under `options` in the request's order. */
+export function usageToJson({ questions }: Prepared, usage: Usage): JsonObject {
+  const json = fromPlain(usage) as JsonObject;
+  const { options } = usage;
+  if (options === undefined) return json;
+  const collapsed = questions.filter(({ id }) => Object.hasOwn(options, id));
+  return json.set('options', new Map<string, JsonValue>(collapsed.map(({ id }) => [id, fromPlain(options[id])])));
 }

@@ -16,8 +16,8 @@ export interface GoldenCase {
   readonly questions: JsonValue;
   /** The request's own text, where the case has one. */
   readonly requestText: string | undefined;
-  /** True for requests with `option_order`, which are refused. */
-  readonly isOrdered: boolean;
+  /** The request's `min_confidence`, null where it has none. */
+  readonly minConfidence: JsonValue;
   readonly items: readonly { ids: number[]; markers: number[]; qtype: 0 | 1 | 2 }[];
   readonly logits: readonly number[][];
   readonly actionLogits: readonly number[][];
@@ -29,8 +29,7 @@ export interface InvalidCase {
   readonly name: string;
   readonly state: JsonValue;
   readonly questions: JsonValue;
-  /** True where it is the request's `min_confidence` that is bad, which is not the business of these modules. */
-  readonly hasThreshold: boolean;
+  readonly minConfidence: JsonValue;
 }
 
 const goldens = parseJson(readFileSync(new URL('goldens/laya-tiny.json', root), 'utf8')) as JsonObject;
@@ -40,11 +39,11 @@ export const CASES: readonly GoldenCase[] = (goldens.get('cases') as JsonObject[
   state: one.get('state')!,
   questions: one.get('questions')!,
   requestText: one.get('request_text') as string | undefined,
-  isOrdered: one.get('name') === 'option-order',
+  minConfidence: one.get('min_confidence') ?? null,
   items: toPlain(one.get('items')!) as unknown as GoldenCase['items'],
   logits: toPlain(one.get('logits')!) as number[][],
   actionLogits: toPlain(one.get('action_logits')!) as number[][],
-  answers: withoutThresholds(one.get('answers') as JsonObject),
+  answers: one.get('answers') as JsonObject,
   usage: one.get('usage') as JsonObject,
 }));
 
@@ -54,14 +53,6 @@ export const INVALID: readonly InvalidCase[] = (goldens.get('invalid') as JsonOb
     name: one.get('name') as string,
     state: request.get('state')!,
     questions: request.get('questions')!,
-    hasThreshold: request.has('min_confidence'),
+    minConfidence: request.get('min_confidence') ?? null,
   };
 });
-
-/** Answers without the fields that a request's `min_confidence` adds. */
-function withoutThresholds(answers: JsonObject): JsonObject {
-  for (const answer of answers.values()) {
-    for (const field of ['low_confidence', 'abstention', 'abstention_threshold']) (answer as JsonObject).delete(field);
-  }
-  return answers;
-}
