@@ -9,11 +9,11 @@ import numpy as np
 from . import native
 from .architecture import HEAD_DIM
 from .graph import body, input_shapes
+from .mil_messages import BOOL, FP16, INT32, STRING, build_info, immediate, tensor_type
 
 OPSET = "CoreML8"
 SCORES = "bkhc,bchq->bkhq"
 WEIGHTED = "bchk,bkhq->bchq"
-_FP16, _INT32, _BOOL, _STRING = (native.mil.DataType.Value(n) for n in ("FLOAT16", "INT32", "BOOL", "STRING"))
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ def emit_program(arch, length, weights, rope, version):
     program = native.mil.Program(version=1)
     ops = MilOps(program.functions["main"], arch, length, weights, rope)
     body(ops, arch)
-    _build_info(program.attributes["buildInfo"], version)
+    ops.consume_unused_inputs()
+    build_info(program.attributes["buildInfo"], version)
     return program, ops.histogram
 
 
@@ -45,10 +46,10 @@ class MilOps:
         self._weights = weights
         self._rope = rope
         self._length = length
-        self._inputs = {}
+        self._inputs, self._used = {}, set()
         for name, shape in input_shapes(arch, length).items():
             entry = function.inputs.add(name=name)
-            _tensor_type(entry.type, _FP16, shape)
+            tensor_type(entry.type, FP16, shape)
             self._inputs[name] = Value(name, shape)
         function.opset = OPSET
         self._block = function.block_specializations[OPSET]
@@ -64,11 +65,18 @@ class MilOps:
         self._scope.pop()
 
     def input(self, name):
+        self._used.add(name)
         return self._inputs[name]
+
+    def consume_unused_inputs(self):
+        """Core ML wants every input read: a model without sliding layers still takes a local mask."""
+        for name, value in self._inputs.items():
+            if name not in self._used:
+                self._operation("identity", {"x": name}, value.shape)
 
     def output(self, name, x):
         x.operation.outputs[0].name = name
-        _immediate(x.operation.attributes["name"], _STRING, (), [name])
+        immediate(x.operation.attributes["name"], STRING, (), [name])
         self._block.outputs.append(name)
 
     def conv(self, x, weight, bias=None):
@@ -77,7 +85,7 @@ class MilOps:
             "x": x.name,
             "weight": self._tensor(weight, (out, inner, 1, 1)),
             "strides": self._ints("strides", [1, 1]),
-            "pad_type": self._constant("pad_type_valid", _STRING, (), ["valid"]),
+            "pad_type": self._constant("pad_type_valid", STRING, (), ["valid"]),
             "pad": self._ints("pad", [0, 0, 0, 0]),
             "dilations": self._ints("dilations", [1, 1]),
             "groups": self._int("groups", 1),
@@ -109,7 +117,7 @@ class MilOps:
         inputs = {
             "values": [value.name for value in values],
             "axis": self._channel_axis(),
-            "interleave": self._constant("interleave", _BOOL, (), [False]),
+            "interleave": self._constant("interleave", BOOL, (), [False]),
         }
         return self._operation("concat", inputs, (1, sum(v.shape[1] for v in values)) + values[0].shape[2:])
 
@@ -149,7 +157,7 @@ class MilOps:
         return self._operation("softmax", {"x": x.name, "axis": self._channel_axis()}, x.shape)
 
     def gelu(self, x):
-        mode = self._constant("gelu_mode_exact", _STRING, (), ["EXACT"])
+        mode = self._constant("gelu_mode_exact", STRING, (), ["EXACT"])
         return self._operation("gelu", {"x": x.name, "mode": mode}, x.shape)
 
     def relu(self, x):
@@ -167,7 +175,7 @@ class MilOps:
         label = "equation_scores" if equation == SCORES else "equation_weighted"
         inputs = {
             "values": [left.name, right.name],
-            "equation": self._constant(label, _STRING, (), [equation]),
+            "equation": self._constant(label, STRING, (), [equation]),
         }
         return self._operation("einsum", inputs, shape)
 
@@ -185,9 +193,9 @@ class MilOps:
         values = []
         for index, shape in enumerate(shapes):
             value = Value(name if len(shapes) == 1 else f"{name}_{index}", shape, operation)
-            _tensor_type(operation.outputs.add(name=value.name).type, _FP16, shape)
+            tensor_type(operation.outputs.add(name=value.name).type, FP16, shape)
             values.append(value)
-        _immediate(operation.attributes["name"], _STRING, (), [name])
+        immediate(operation.attributes["name"], STRING, (), [name])
         self.histogram[kind] += 1
         return values
 
@@ -200,32 +208,32 @@ class MilOps:
         return self._int("axis", 1)
 
     def _int(self, label, value):
-        return self._constant(f"{label}_{value}", _INT32, (), [value])
+        return self._constant(f"{label}_{value}", INT32, (), [value])
 
     def _ints(self, label, values):
-        return self._constant("_".join([label, *map(str, values)]), _INT32, (len(values),), values)
+        return self._constant("_".join([label, *map(str, values)]), INT32, (len(values),), values)
 
     def _half(self, label, number):
         half = np.float16(number)
-        return self._constant(f"{label}_{half.view(np.uint16):04x}", _FP16, (), half.tobytes())
+        return self._constant(f"{label}_{half.view(np.uint16):04x}", FP16, (), half.tobytes())
 
     def _constant(self, name, dtype, shape, values):
         """The name of a constant with an immediate value, which all its users share."""
         if name not in self._constants:
-            _immediate(self._new_constant(name, name, dtype, shape), dtype, shape, values)
+            immediate(self._new_constant(name, name, dtype, shape), dtype, shape, values)
         return self._constants[name]
 
     def _tensor(self, tensor, shape):
         """The name of the constant for a checkpoint tensor. Tiny ones are immediate, as coremltools writes them."""
         name, offset = tensor.replace(".", "_"), self._weights.offset(tensor)
         if offset is None:
-            return self._constant(name, _FP16, shape, self._weights.immediate(tensor))
+            return self._constant(name, FP16, shape, self._weights.immediate(tensor))
         return self._blob(tensor, name, self._weights.name, offset, shape)
 
     def _blob(self, key, name, file, offset, shape):
         if key not in self._constants:
-            value = self._new_constant(key, name, _FP16, shape)
-            _tensor_type(value.type, _FP16, shape)
+            value = self._new_constant(key, name, FP16, shape)
+            tensor_type(value.type, FP16, shape)
             value.blobFileValue.fileName = f"@model_path/weights/{file}"
             value.blobFileValue.offset = offset
         return self._constants[key]
@@ -234,40 +242,7 @@ class MilOps:
         """Appends a const operation and returns its value message, still empty."""
         self._constants[key] = name
         operation = self._block.operations.add(type="const")
-        _tensor_type(operation.outputs.add(name=name).type, dtype, shape)
-        _immediate(operation.attributes["name"], _STRING, (), [name])
+        tensor_type(operation.outputs.add(name=name).type, dtype, shape)
+        immediate(operation.attributes["name"], STRING, (), [name])
         self.histogram["const"] += 1
         return operation.attributes["val"]
-
-
-def _tensor_type(value_type, dtype, shape):
-    tensor = value_type.tensorType
-    tensor.dataType = dtype
-    tensor.rank = len(shape)
-    for size in shape:
-        tensor.dimensions.add().constant.size = size
-
-
-def _immediate(value, dtype, shape, values):
-    """Fills a Value message with a tensor; FP16 values come as bytes."""
-    value.Clear()
-    _tensor_type(value.type, dtype, shape)
-    tensor = value.immediateValue.tensor
-    if dtype == _FP16:
-        tensor.bytes.values = values
-    elif dtype == _INT32:
-        tensor.ints.values.extend(values)
-    elif dtype == _BOOL:
-        tensor.bools.values.extend(values)
-    else:
-        tensor.strings.values.extend(values)
-
-
-def _build_info(value, version):
-    """The dictionary attribute that names the producer, as coremltools writes it."""
-    for side in (value.type.dictionaryType.keyType, value.type.dictionaryType.valueType):
-        _tensor_type(side, _STRING, ())
-    for key, text in (("coremltools-version", version), ("coremltools-component-milinternal", "")):
-        entry = value.immediateValue.dictionary.values.add()
-        _immediate(entry.key, _STRING, (), [key])
-        _immediate(entry.value, _STRING, (), [text])

@@ -32,17 +32,16 @@ def output_shapes(arch):
 
 def body(ops, arch):
     """Emits the whole graph through `ops`."""
-    masks = {"full_attention": ops.input("full_mask"), "sliding_attention": ops.input("local_mask")}
     with ops.scope("embedding"):
         x = _norm(ops, ops.input("embeddings"), "encoder.embeddings.norm", arch.norm_eps)
     for index, kind in enumerate(arch.layers):
         with ops.scope(f"layer_{index}"):
-            x = _encoder_layer(ops, arch, x, index, kind, masks[kind])
+            x = _encoder_layer(ops, arch, x, index, kind)
     with ops.scope("final"):
         x = ops.add(_norm(ops, x, "encoder.final_norm", arch.norm_eps), ops.input("type_vectors"))
     for index in range(arch.head_layers):
         with ops.scope(f"head_{index}"):
-            x = _decision_layer(ops, arch, x, f"head.layers.{index}", masks["full_attention"])
+            x = _decision_layer(ops, arch, x, f"head.layers.{index}")
     with ops.scope("scorer"):
         markers = ops.weighted(x, ops.input("marker_map"))
         hidden = ops.conv(_norm(ops, markers, "scorer.0", HEAD_NORM_EPS, bias=True), "scorer.1.weight", "scorer.1.bias")
@@ -55,7 +54,8 @@ def _norm(ops, x, name, eps, bias=False):
     return ops.shift_channels(x, f"{name}.bias") if bias else x
 
 
-def _encoder_layer(ops, arch, x, index, kind, mask):
+def _encoder_layer(ops, arch, x, index, kind):
+    mask = ops.input("full_mask" if kind == "full_attention" else "local_mask")
     name = f"encoder.layers.{index}"
     inner = x if index == 0 else _norm(ops, x, f"{name}.attn_norm", arch.norm_eps)
     qkv = ops.conv(inner, f"{name}.attn.Wqkv.weight")
@@ -65,11 +65,11 @@ def _encoder_layer(ops, arch, x, index, kind, mask):
     return ops.add(x, ops.conv(ops.mul(ops.gelu(value), gate), f"{name}.mlp.Wo.weight"))
 
 
-def _decision_layer(ops, arch, x, name, mask):
+def _decision_layer(ops, arch, x, name):
     attention = f"{name}.self_attn"
     inner = _norm(ops, x, f"{name}.norm1", HEAD_NORM_EPS, bias=True)
     qkv = ops.conv(inner, f"{attention}.in_proj_weight", f"{attention}.in_proj_bias")
-    mixed = _attention(ops, qkv, arch.decision_heads, mask, None)
+    mixed = _attention(ops, qkv, arch.decision_heads, ops.input("full_mask"), None)
     x = ops.add(x, ops.conv(mixed, f"{attention}.out_proj.weight", f"{attention}.out_proj.bias"))
     inner = _norm(ops, x, f"{name}.norm2", HEAD_NORM_EPS, bias=True)
     inner = ops.relu(ops.conv(inner, f"{name}.linear1.weight", f"{name}.linear1.bias"))

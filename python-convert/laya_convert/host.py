@@ -12,11 +12,11 @@ MASKED = -1e4
 def rope_tables(base, length):
     """(cos, sin) in FP64, each (1, HEAD_DIM/2, 1, length).
 
-    Angles are products of FP32 numbers, as in the reference. Only the last step to FP16 or FP32 rounds, so that the
-    bytes do not depend on the machine's FP32 trigonometry.
+    Frequencies and angles round to FP32 where the reference rounds them. Powers and trigonometry are FP64, so that
+    the FP16 bytes do not depend on the machine's FP32 functions.
     """
-    powers = [float(base) ** (-2 * i / HEAD_DIM) for i in range(HEAD_DIM // 2)]
-    angles = np.outer(np.array(powers, np.float32), np.arange(length, dtype=np.float32)).astype(np.float64)
+    powers = np.array([float(base) ** (2 * i / HEAD_DIM) for i in range(HEAD_DIM // 2)], np.float32)
+    angles = np.outer(np.float32(1) / powers, np.arange(length, dtype=np.float32)).astype(np.float64)
     angles = angles[None, :, None, :]
     return np.cos(angles), np.sin(angles)
 

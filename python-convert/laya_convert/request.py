@@ -45,7 +45,7 @@ def read_request(path):
     for length in buckets:
         _require(strict_json.is_int(length, 8, 8192), "buckets", "integers from 8 to 8192", length)
     _require(len(set(buckets)) == len(buckets), "buckets", "different lengths", buckets)
-    rows = document.get("layout_rows") or {}
+    rows = {} if document.get("layout_rows") is None else document["layout_rows"]
     _require(isinstance(rows, dict), "layout_rows", "an object or null", rows)
     checked = {}
     for key, row in rows.items():
@@ -89,7 +89,15 @@ def _keys(value, where, known, optional):
 
 
 def _path(value, where):
-    _require(isinstance(value, str) and "\0" not in value and os.path.isabs(value), where, "an absolute path", value)
+    _require(_is_text(value) and "\0" not in value and os.path.isabs(value), where, "an absolute path", value)
+
+
+def _is_text(value):
+    """Whether a string has a UTF-8 form; a lone surrogate has none."""
+    try:
+        return isinstance(value, str) and bool(value.encode("utf-8"))
+    except UnicodeEncodeError:
+        return False
 
 
 def _out(path):

@@ -33,21 +33,20 @@ def main(request_path, result_path, progress):
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
-    out, code = None, 0
+    out = None
     try:
         _remove_file(result_path)
         request = read_request(request_path)
         out = request.out
-        result = convert(request, progress)
+        _write_result(result_path, convert(request, progress))
+        return 0
     except BaseException as error:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        code = 128 + error.number if isinstance(error, Interrupted) else 1
-        result = {"protocol": PROTOCOL, "ok": False, "error": _error_record(error)}
         if out is not None:
             _empty(out)
-    _write_result(result_path, result)
-    return code
+        _write_result(result_path, {"protocol": PROTOCOL, "ok": False, "error": _error_record(error)})
+        return 128 + error.number if isinstance(error, Interrupted) else 1
 
 
 def convert(request, progress):

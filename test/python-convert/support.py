@@ -112,7 +112,7 @@ def golden_row(length):
 def make_request(folder, **changes):
     """Writes request.json beside an empty `out`; returns (request path, result path, out path)."""
     out = folder / "out"
-    out.mkdir(exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     request = {
         "protocol": 1,
         "checkpoint": tiny_paths(),
