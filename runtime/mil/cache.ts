@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isSystemError } from '../../schemas/errors.js';
+import { MilError } from '../errors.js';
+import { type FileStat, fileStat, treeStat } from './tree.js';
+import { type ExternalModel, writeData } from './weights.js';
+
+/** Where translated models are kept: `<dir>/<key>/`. The key names the artifact, by its digest for example. */
+export interface CachePlace {
+  readonly dir: string;
+  readonly key: string;
+}
+
+/**
+ * Changes whenever the same program translates to other values, so that older copies are not used. The graph itself
+ * is compared byte by byte.
+ */
+export const TRANSLATOR_VERSION = 1;
+
+const MODEL_FILE = 'model.onnx';
+/** How the model names its data file. */
+export const DATA_FILE = 'model.onnx.data';
+const STAMP_FILE = 'stamp.json';
+
+/** Folders that a killed process left behind are removed after this long. */
+const ABANDONED_MS = 60 * 60 * 1000;
+
+const KEY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** What a copy was made from and what it was when it was written. */
+interface Stamp {
+  readonly translator: number;
+  readonly source: readonly FileStat[];
+  readonly data: FileStat;
+}
+
+/** A model on disk, ready to be loaded; `temporary` is the folder to remove when it is no longer in use. */
+export interface StoredModel {
+  readonly path: string;
+  readonly temporary: string | undefined;
+}
+
+/** @throws MilError `MIL_INPUT` for a key that is not a plain file name. */
+export function checkCacheKey(key: string): void {
+  if (KEY.test(key)) return;
+  throw new MilError('MIL_INPUT', `cache key ${JSON.stringify(key)} is not a plain name`, {
+    expected: String(KEY),
+    found: key,
+    where: 'cache.key',
+  });
+}
+
+/** True when the folder holds this very model, made by this translator from these files, and untouched since. */
+function isCurrent(folder: string, model: ExternalModel, source: readonly FileStat[]): boolean {
+  try {
+    const stamp: unknown = JSON.parse(readFileSync(join(folder, STAMP_FILE), 'utf8'));
+    const data = fileStat(join(folder, DATA_FILE), DATA_FILE);
+    const expected: Stamp = { translator: TRANSLATOR_VERSION, source, data };
+    if (JSON.stringify(stamp) !== JSON.stringify(expected)) return false;
+    return readFileSync(join(folder, MODEL_FILE)).equals(model.bytes);
+  } catch {
+    return false;
+  }
+}
+
+async function writeModel(folder: string, dir: string, model: ExternalModel, source: readonly FileStat[]) {
+  await writeData(model, join(folder, DATA_FILE));
+  await writeFile(join(folder, MODEL_FILE), model.bytes, { mode: 0o600 });
+  if (JSON.stringify(treeStat(dir)) !== JSON.stringify(source)) {
+    throw new MilError('MIL_BLOB', `${dir} changed while it was translated`, { where: dir, hint: 'Run it again.' });
+  }
+  const data = fileStat(join(folder, DATA_FILE), DATA_FILE);
+  const stamp: Stamp = { translator: TRANSLATOR_VERSION, source, data };
+  await writeFile(join(folder, STAMP_FILE), JSON.stringify(stamp), { mode: 0o600 });
+}
+
+/** Removes what killed processes left in the cache folder. */
+async function sweep(dir: string): Promise<void> {
+  for (const name of await readdir(dir)) {
+    if (!name.startsWith('.building-') && !name.startsWith('.stale-')) continue;
+    const folder = join(dir, name);
+    const age = Date.now() - (await stat(folder).catch(() => ({ mtimeMs: Date.now() }))).mtimeMs;
+    if (age > ABANDONED_MS) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Moves a finished folder to its place; what stood there is moved aside first. False when another process won. */
+async function publish(staged: string, place: CachePlace): Promise<boolean> {
+  const final = join(place.dir, place.key);
+  const stale = join(place.dir, `.stale-${randomBytes(6).toString('hex')}`);
+  try {
+    await rename(final, stale).catch((error: unknown) => {
+      if (!isSystemError(error, 'ENOENT')) throw error;
+    });
+    await rename(staged, final);
+    return true;
+  } catch (error) {
+    if (isSystemError(error)) return false;
+    throw error;
+  } finally {
+    await rm(stale, { recursive: true, force: true });
+  }
+}
+
+async function buildInCache(dir: string, place: CachePlace, model: ExternalModel, source: readonly FileStat[]) {
+  await mkdir(place.dir, { recursive: true, mode: 0o700 });
+  await sweep(place.dir);
+  const staged = await mkdtemp(join(place.dir, '.building-'));
+  try {
+    await writeModel(staged, dir, model, source);
+  } catch (error) {
+    await rm(staged, { recursive: true, force: true });
+    throw error;
+  }
+  if (await publish(staged, place)) return { path: join(place.dir, place.key, MODEL_FILE), temporary: undefined };
+  return { path: join(staged, MODEL_FILE), temporary: staged };
+}
+
+async function buildInTemp(dir: string, model: ExternalModel, source: readonly FileStat[]): Promise<StoredModel> {
+  const folder = await mkdtemp(join(tmpdir(), 'laya-portable-'));
+  try {
+    await writeModel(folder, dir, model, source);
+    return { path: join(folder, MODEL_FILE), temporary: folder };
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/**
+ * Brings a model with external data to disk: the copy in the cache when it is current, else a new one there by one
+ * rename, else, where the cache can't be written, one in the system's folder for temporary files.
+ *
+ * @param dir The `.mlmodelc` folder the model was translated from.
+ * @throws MilError `MIL_BLOB` when the folder changes meanwhile; `MIL_RUN` when no place has room.
+ */
+export async function storeModel(dir: string, place: CachePlace | null, model: ExternalModel): Promise<StoredModel> {
+  const source = treeStat(dir);
+  if (place && isCurrent(join(place.dir, place.key), model, source)) {
+    return { path: join(place.dir, place.key, MODEL_FILE), temporary: undefined };
+  }
+  try {
+    if (place) return await buildInCache(dir, place, model, source);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+  }
+  try {
+    return await buildInTemp(dir, model, source);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    const needed = model.placed.reduce((sum, { tensor }) => sum + tensor.byteLength, 0);
+    throw new MilError('MIL_RUN', `no room for the translated weights (${needed} bytes): ${error.message}`, {
+      expected: `${needed} free bytes`,
+      found: error.code,
+      where: tmpdir(),
+      hint: 'Free some space, or set TMPDIR to a folder that has it.',
+      cause: error,
+    });
+  }
+}
