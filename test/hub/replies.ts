@@ -18,8 +18,8 @@ export type Fault =
     }
   /** The right answer with other headers; undefined drops one, also Content-Length. */
   | { readonly kind: 'headers'; readonly headers: Reply['headers'] }
-  /** The connection closes: before anything, or after so many bytes of the body. */
-  | { readonly kind: 'cut'; readonly after?: number }
+  /** The connection closes: before anything, or after so many bytes of the body and what `until` waits for. */
+  | { readonly kind: 'cut'; readonly after?: number; readonly until?: Promise<unknown> }
   /** Nothing more comes after so many bytes of the body. */
   | { readonly kind: 'stall'; readonly after: number };
 
@@ -64,8 +64,10 @@ export function send(response: ServerResponse, reply: Reply, fault: Fault | unde
   for (const [name, value] of Object.entries(all)) if (value !== undefined) response.setHeader(name, value);
   response.statusCode = status;
   if (isHead) response.end();
-  else if (fault?.kind === 'cut') response.write(body.subarray(0, fault.after), () => response.destroy());
-  else if (fault?.kind === 'stall') response.write(body.subarray(0, fault.after));
+  else if (fault?.kind === 'cut') {
+    const { until = Promise.resolve() } = fault;
+    response.write(body.subarray(0, fault.after), () => void until.then(() => response.destroy()));
+  } else if (fault?.kind === 'stall') response.write(body.subarray(0, fault.after));
   else response.end(body);
 }
 
