@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { answersToJson, formatAnswers } from '../../runtime/answers.js';
 import { temperatures } from '../../runtime/calibration.js';
+import { parseMinConfidence } from '../../runtime/confidence-gate.js';
 import { parseQuestions } from '../../runtime/questions.js';
 import { type JsonObject, parseJson, stringifyJson } from '../../schemas/json.js';
 import { NO_CALIBRATION } from './laya-tiny.js';
@@ -95,6 +96,73 @@ describe('answers', () => {
     const { answers, json } = answer('{}');
     expect(Object.keys(answers)).toEqual([]);
     expect(stringifyJson(json)).toBe('{}');
+  });
+});
+
+describe('answers in another option order', () => {
+  const ordered = (type: string, order: string) => `{"q":{"instructions":"?",${type},"option_order":${order}}}`;
+  const row = (...p: number[]) => ({ logits: logs(...p), actionLogits: [0] });
+
+  test('give each option the probability of its slot', () => {
+    const asked = ordered('"type":"choice","criteria":["a","b","c"]', '[2,0,1]');
+    const { answers, json } = answer(asked, row(0.5, 0.3, 0.2));
+    expect(answers.q).toMatchObject({ choice: 'c', answer_confidence: 0.5 });
+    expect(stringifyJson((json.get('q') as JsonObject).get('probabilities')!)).toBe('{"a":0.3,"b":0.2,"c":0.5}');
+  });
+
+  test('name the first option of equally probable ones, not the first slot', () => {
+    const { answers } = answer(ordered('"type":"choice","criteria":["a","b","c"]', '[2,1,0]'), row(0.4, 0.4, 0.2));
+    expect(answers.q).toMatchObject({ choice: 'b' });
+  });
+
+  test('expect levels and truth where they stand', () => {
+    const score = answer(ordered('"type":"score","criteria":["low","mid","high"]', '[2,0,1]'), row(0.7, 0.2, 0.1));
+    expect(score.answers.q).toMatchObject({ score: 1.5, legend: { 0: 'low', 2: 'high' }, probabilities: { 2: 0.7 } });
+    const noul = answer(ordered('"type":"noul"', '[1,0]'), row(0.9, 0.1));
+    expect(noul.answers.q).toMatchObject({ noul: 0.9, confidence: 0.9 });
+  });
+
+  test('ignore the logits of empty slots', () => {
+    const padded = { logits: [...logs(0.75, 0.25), Number.NaN, 99], actionLogits: [0] };
+    const { answers } = answer(ordered('"type":"noul"', '[1,0]'), padded);
+    expect(answers.q).toMatchObject({ noul: 0.75 });
+  });
+});
+
+describe('answers under a threshold', () => {
+  const questions =
+    '{"q":{"type":"choice","instructions":"?","criteria":["a","b"]},"n":{"type":"noul","instructions":"?"}}';
+  const rows = [
+    { logits: logs(0.25, 0.75), actionLogits: [0] },
+    { logits: logs(0.1, 0.9), actionLogits: [0] },
+  ];
+
+  function gated(minConfidence: string) {
+    const parsed = parseQuestions(parseJson(questions));
+    const answers = formatAnswers(parsed, rows, NEUTRAL, parseMinConfidence(parseJson(minConfidence)));
+    return { answers, json: stringifyJson(answersToJson(parsed, answers)) };
+  }
+
+  test('end with upstream’s fields in upstream’s order', () => {
+    expect(gated('0.8').json).toBe(
+      '{"q":{"type":"choice","choice":"b","probabilities":{"a":0.25,"b":0.75},"confidence":0.1887,"answer_confidence":0.75,"action":{"act_probability":1.0},"low_confidence":true,"abstention":"abstained","abstention_threshold":0.8},"n":{"type":"noul","noul":0.9,"confidence":0.9,"answer_confidence":0.9,"action":{"act_probability":1.0},"abstention":"passed","abstention_threshold":0.8}}',
+    );
+  });
+
+  test('compare the answer’s confidence, four decimals of it, with the threshold as it was given', () => {
+    expect(gated('0.75').answers.q).toMatchObject({ abstention: 'passed', abstention_threshold: 0.75 });
+    expect(gated('0.75001').answers.q).toMatchObject({ abstention: 'abstained', abstention_threshold: 0.75001 });
+  });
+
+  test('take the threshold of their bucket', () => {
+    const { answers } = gated('{"noul:2":1,"default":0.5}');
+    expect(answers.q).toMatchObject({ abstention: 'passed', abstention_threshold: 0.5 });
+    expect(answers.n).toMatchObject({ low_confidence: true, abstention: 'abstained', abstention_threshold: 1 });
+  });
+
+  test('are as without one when there is none', () => {
+    expect(Object.keys(gated('null').answers.q!)).not.toContain('abstention');
+    expect(gated('0').json).toContain('"abstention":"passed","abstention_threshold":0.0}');
   });
 });
 

@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Prepared, prepare } from '../../runtime/prompt.js';
 import { parseQuestions } from '../../runtime/questions.js';
 import { openTokenizer } from '../../runtime/tokenizer.js';
-import { usageOf } from '../../runtime/usage.js';
-import { parseJson } from '../../schemas/json.js';
+import { usageOf, usageToJson } from '../../runtime/usage.js';
+import { parseJson, stringifyJson } from '../../schemas/json.js';
 import { LIMITS, TOKENIZER_DIR } from './laya-tiny.js';
 import { LetterTokenizer } from './letter-tokenizer.js';
 
@@ -51,6 +51,13 @@ describe('a row', () => {
     const row = await askOne('"s"', `{"type":"${type}","instructions":"?"${criteria}}`);
     expect(row.qtype).toBe(qtype);
     expect(row.text).toContain(`[C]${type} question: ?[S]`);
+  });
+
+  test('shows the options in the order the question asks for', async () => {
+    const asked = '{"type":"choice","instructions":"Which?","criteria":["a","bb","ccc"],"option_order":[2,0,1]}';
+    const row = await askOne('"Hi."', asked);
+    expect(row.text).toBe('[C]choice question: Which?[S][M] ccc[M] a[M] bb[S]Hi.[S]');
+    expect(row.markers).toEqual([25, 30, 33]);
   });
 
   test('has every mask token of the texts replaced, and no other special text', async () => {
@@ -199,5 +206,15 @@ describe('usage', () => {
     const prepared = await ask('"s"', `{"__proto__":${choice(`${same}1`, `${same}2`)},"b":${choice('a', 'b')}}`);
     const { options } = usageOf(prepared);
     expect(Object.entries(options!)).toEqual([['__proto__', { total: 2, distinct: 1, tokens_per_option: null }]]);
+  });
+
+  test('is printed with upstream’s fields, and the questions in the request’s order', async () => {
+    // S01
+    const same = choice(`${'x'.repeat(50)}1`, `${'x'.repeat(50)}2`);
+    const prepared = await ask('"s"', `{"10":${same},"b":${choice('a')},"__proto__":${same},"2":${same}}`);
+    const collapsed = '{"total":2,"distinct":1,"tokens_per_option":null}';
+    expect(stringifyJson(usageToJson(prepared, usageOf(prepared)))).toBe(
+      `{"input_tokens":${3 * 126 + 31},"output_tokens":0,"state_tokens":1,"state_tokens_dropped":0,"truncated":false,"truncated_questions":[],"options":{"10":${collapsed},"__proto__":${collapsed},"2":${collapsed}}}`,
+    );
   });
 });

@@ -166,10 +166,31 @@ describe('every question', () => {
     );
   });
 
-  test.each(['labels', 'option_order', 'min_confidence'])('is refused with a "%s" that would be ignored', (field) => {
-    const type = field === 'labels' ? 'score' : 'choice';
-    expect(() => one(`{"type":"${type}","instructions":"?","criteria":["a"],"${field}":null}`)).toThrow(
+  test.each(['labels', 'min_confidence'])('is refused with a "%s" that would be ignored', (field) => {
+    expect(() => one(`{"type":"score","instructions":"?","criteria":["a"],"${field}":null}`)).toThrow(
       refusal('QUESTION_INVALID', `questions["q"].${field}`),
+    );
+  });
+
+  test.each([
+    ['"type":"choice","criteria":["a","b","c"]', '[2,0,1]', [2, 0, 1]],
+    ['"type":"choice","criteria":{"10":"x","2":null}', '[1,0]', [1, 0]],
+    ['"type":"score","criteria":["a"]', '[0]', [0]],
+    ['"type":"noul"', '[1,0]', [1, 0]],
+  ])('may ask for an order of its options, which stay as they are: %s', (fields, order, expected) => {
+    const plain = one(`{"instructions":"?",${fields}}`);
+    expect(plain).not.toHaveProperty('optionOrder');
+    expect(one(`{"instructions":"?",${fields},"option_order":${order}}`)).toEqual({ ...plain, optionOrder: expected });
+  });
+
+  test.each([
+    ['"type":"choice","criteria":["a","b","c"]', '[0,1]'],
+    ['"type":"score","criteria":["a"]', '[1]'],
+    ['"type":"noul"', '[0]'],
+    ['"type":"noul"', 'null'],
+  ])('is refused with an order that is no permutation of its options: %s, %s', (fields, order) => {
+    expect(() => one(`{"instructions":"?",${fields},"option_order":${order}}`)).toThrow(
+      refusal('QUESTION_INVALID', 'questions["q"].option_order'),
     );
   });
 

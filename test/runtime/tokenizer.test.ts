@@ -73,6 +73,36 @@ describe('openTokenizer', () => {
     expect(await tokenizer.encode('', 'state')).toEqual([]);
   });
 
+  test('gives every caller an array of their own', async () => {
+    const tokenizer = await openTokenizer(await write(MODEL, CONFIG));
+    const first = await tokenizer.encode('a b', 'state');
+    first.push(99);
+    const second = await tokenizer.encode('a b', 'state');
+    second[0] = 99;
+    expect(await tokenizer.encode('a b', 'state')).toEqual([7, 8]);
+    expect(await tokenizer.encode('a  b', 'state')).not.toEqual([7, 8]);
+  });
+
+  test('gives a text the same ids, whether it is new or not', async () => {
+    const texts = [
+      '',
+      ' ',
+      'the customer',
+      ' the customer',
+      'e\u0301',
+      '\u00e9',
+      '[MASK]',
+      '\u{1f600}',
+      'x'.repeat(5000),
+    ];
+    const [once, again] = [await openTokenizer(TOKENIZER_DIR), await openTokenizer(TOKENIZER_DIR)];
+    for (const text of texts) {
+      const ids = await once.encode(text, 'state');
+      expect(await once.encode(text, 'state')).toEqual(ids);
+      expect(await again.encode(text, 'state')).toEqual(ids);
+    }
+  });
+
   test('opens laya-tiny', async () => {
     const tokenizer = await openTokenizer(TOKENIZER_DIR);
     expect([tokenizer.cls.id, tokenizer.sep.id, tokenizer.pad.id, tokenizer.mask.id]).toEqual([1, 2, 3, 4]);
@@ -82,7 +112,9 @@ describe('openTokenizer', () => {
 
   test.each(['\ud800', 'a\udc00b', '\u{1f600}\ud83d'])('refuses text that is not Unicode: %j', async (text) => {
     const tokenizer = await openTokenizer(TOKENIZER_DIR);
-    await expect(tokenizer.encode(text, 'state')).rejects.toMatchObject({ code: 'TEXT_INVALID', where: 'state' });
+    for (const where of ['state', 'again']) {
+      await expect(tokenizer.encode(text, where)).rejects.toMatchObject({ code: 'TEXT_INVALID', where });
+    }
   });
 
   test.each([
