@@ -1,13 +1,21 @@
 // Compiles the sources to dist/ (npm runs it after an install). Generated validators are JavaScript and are copied.
-import { execFileSync } from 'node:child_process';
-import { cp, rm } from 'node:fs/promises';
+// The old dist/ stays until the new one is whole.
+import { spawnSync } from 'node:child_process';
+import { cp, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
-await rm(`${root}/dist`, { recursive: true, force: true });
-execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
-await cp(`${root}/schemas/generated`, `${root}/dist/schemas/generated`, {
-  recursive: true,
-  filter: (path) => !path.endsWith('.ts') || path.endsWith('.d.ts'),
-});
+const partial = join(root, `dist.partial-${process.pid}`);
+const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+const options = { cwd: root, stdio: 'inherit' };
+const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', partial], options);
+if (status === 0) {
+  const filter = (path) => !path.endsWith('.ts') || path.endsWith('.d.ts');
+  await cp(join(root, 'schemas', 'generated'), join(partial, 'schemas', 'generated'), { recursive: true, filter });
+  await rm(join(root, 'dist'), { recursive: true, force: true });
+  await rename(partial, join(root, 'dist'));
+} else {
+  await rm(partial, { recursive: true, force: true });
+  process.exitCode = 1;
+}
