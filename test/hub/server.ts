@@ -44,8 +44,9 @@ export class TestHub implements HubState {
     return address(this.hub);
   }
 
+  /** Another host name than the hub's: official clients take equal names for the hub itself, whatever the port. */
   get contentUrl(): string {
-    return address(this.content);
+    return address(this.content).replace('127.0.0.1', 'localhost');
   }
 
   repository(name: string): Repository {

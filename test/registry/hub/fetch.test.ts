@@ -45,7 +45,7 @@ describe('a proxy', () => {
   });
 
   test('is not used for hosts in NO_PROXY', async () => {
-    for (const none of ['127.0.0.1', '*', `other.example,127.0.0.1`]) {
+    for (const none of ['127.0.0.1,localhost', '*', 'other.example, .localhost 127.0.0.1']) {
       expect(await read({ HTTP_PROXY: `http://${proxy.host}`, NO_PROXY: none })).toBe('weights');
     }
     expect(proxy.tunnels).toEqual([]);
