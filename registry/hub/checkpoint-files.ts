@@ -8,7 +8,7 @@ export const REQUIRED_FILES = [
 ] as const;
 
 /** Files that belong to a checkpoint where they are present. */
-export const OPTIONAL_FILES = ['tokenizer/special_tokens_map.json'] as const;
+const OPTIONAL_FILES = ['tokenizer/special_tokens_map.json'] as const;
 
 export type CheckpointFile = (typeof REQUIRED_FILES)[number] | (typeof OPTIONAL_FILES)[number];
 

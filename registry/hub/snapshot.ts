@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { lstat, readdir, readlink, rename, rm, rmdir, stat, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder, syncPath } from '../durable.js';
 import { type ContentDigest, digestOfName, fileHasDigests } from './digest.js';
-import { TEMPORARY_NAME } from './download.js';
+import { TEMPORARY_NAME, temporaryName } from './download.js';
 import { blobPath, type HubPlace, linkTarget, pointerPath } from './layout.js';
 
 /** What the cache has under a file's name: the right content, none, another content, or one that nothing tells about. */
@@ -46,7 +45,7 @@ export async function linkContent(place: HubPlace, file: string, name: string): 
   const path = pointerPath(place, file);
   await makeFolder(dirname(path));
   await removeEmptyFolder(path);
-  const temporary = `${path}.${process.pid}-${randomBytes(4).toString('hex')}.incomplete`;
+  const temporary = temporaryName(path);
   try {
     await symlink(linkTarget(place, file, name), temporary);
     await rename(temporary, path);
