@@ -49,7 +49,9 @@ def convert(checkpoint, length, package):
         traced,
         source="pytorch",
         convert_to="mlprogram",
-        inputs=[ct.TensorType(name=n, shape=tuple(v.shape), dtype=np.float16) for n, v in zip(INPUTS, example)],
+        inputs=[
+            ct.TensorType(name=n, shape=tuple(v.shape), dtype=np.float16) for n, v in zip(INPUTS, example, strict=True)
+        ],
         outputs=[ct.TensorType(name="logits"), ct.TensorType(name="cls")],
         compute_precision=ct.precision.FLOAT16,
         minimum_deployment_target=getattr(ct.target, DEPLOYMENT_TARGET),
@@ -59,7 +61,7 @@ def convert(checkpoint, length, package):
     model.save(package)
     marks.append(time.perf_counter())
     names = ("import", "load", "trace", "convert", "save")
-    return {name: round(after - before, 3) for name, before, after in zip(names, marks, marks[1:])}
+    return {name: round(after - before, 3) for name, before, after in zip(names, marks[:-1], marks[1:], strict=True)}
 
 
 def main(argv):

@@ -10,12 +10,20 @@ LAYER_KINDS = ("full_attention", "sliding_attention")
 
 # The only value of each key that the graph implements.
 FIXED = {
+    "add_cross_attention": (False,),
     "attention_bias": (False,),
+    "chunk_size_feed_forward": (0,),
+    "head_dim": (None, HEAD_DIM),
     "hidden_activation": ("gelu",),
+    "is_decoder": (False,),
+    "is_encoder_decoder": (False,),
     "mlp_bias": (False,),
     "model_type": ("modernbert",),
     "norm_bias": (False,),
-    "position_embedding_type": ("absolute", "rope", "sans_pos"),
+    "per_layer_config": (None, {}),
+    "position_embedding_type": ("absolute", "sans_pos"),
+    "pruned_heads": (None, {}),
+    "quantization_config": (None,),
     "rope_scaling": (None,),
 }
 # Keys that decide shapes, kinds and numbers; each is read below.
@@ -26,12 +34,15 @@ ARCHITECTURE = {
 }  # fmt: skip
 # Keys that change nothing in an inference pass over hidden states.
 HARMLESS = {
-    "_name_or_path", "architectures", "attention_dropout", "bos_token_id", "classifier_activation", "classifier_bias",
-    "classifier_dropout", "classifier_pooling", "cls_token_id", "decoder_bias", "deterministic_flash_attn", "dtype",
-    "embedding_dropout", "eos_token_id", "gradient_checkpointing", "id2label", "initializer_cutoff_factor",
-    "initializer_range", "label2id", "mask_token_id", "mlp_dropout", "pad_token_id", "problem_type",
-    "reference_compile", "repad_logits_with_grad", "sep_token_id", "sparse_pred_ignore_index", "sparse_prediction",
-    "tie_word_embeddings", "torch_dtype", "transformers_version", "unk_token_id", "use_cache",
+    "_attn_implementation", "_attn_implementation_autoset", "_name_or_path", "architectures", "attention_dropout",
+    "attn_implementation", "bos_token_id", "classifier_activation", "classifier_bias", "classifier_dropout",
+    "classifier_pooling", "cls_token_id", "decoder_bias", "deterministic_flash_attn", "dtype", "embedding_dropout",
+    "eos_token_id", "finetuning_task", "gradient_checkpointing", "id2label", "initializer_cutoff_factor",
+    "initializer_range", "label2id", "mask_token_id", "mlp_dropout", "name_or_path", "num_labels",
+    "output_attentions", "output_hidden_states", "pad_token_id", "problem_type", "reference_compile",
+    "repad_logits_with_grad", "return_dict", "sep_token_id", "sparse_pred_ignore_index", "sparse_prediction",
+    "tie_word_embeddings", "tokenizer_class", "torch_dtype", "torchscript", "transformers_version", "unk_token_id",
+    "use_cache",
 }  # fmt: skip
 
 
@@ -89,9 +100,7 @@ def read_architecture(encoder_path, agent_path):
         window=encoder.integer("local_attention", 1, 1 << 20) // 2,
         head_layers=agent.integer("head_layers", 1, 64),
         actions=len(agent.values.get("act_costs", {})) + 1,
-        max_length=min(
-            agent.integer("max_len", 1, 1 << 20, default=512), encoder.integer("max_position_embeddings", 1, 1 << 24)
-        ),
+        max_length=_max_length(encoder, agent),
     )
 
 
@@ -141,7 +150,7 @@ def _check_keys(encoder):
             raise encoder.unsupported(key, FIXED[key][0], None)
     for key, value in encoder.values.items():
         if key in FIXED:
-            if not any(value is allowed or (value == allowed and isinstance(value, str)) for allowed in FIXED[key]):
+            if not any(type(value) is type(allowed) and value == allowed for allowed in FIXED[key]):
                 raise encoder.unsupported(key, list(FIXED[key]), value)
         elif key not in ARCHITECTURE and key not in HARMLESS:
             raise ConvertError(
@@ -151,11 +160,19 @@ def _check_keys(encoder):
             )  # fmt: skip
 
 
+def _max_length(encoder, agent):
+    longest = encoder.integer("max_position_embeddings", 1, 1 << 24, default=1 << 24)
+    value = agent.integer("max_len", 1, 1 << 20, default=512)
+    if value > longest:
+        raise agent.invalid("max_len", f"at most max_position_embeddings, {longest}")
+    return value
+
+
 def _layer_kinds(encoder):
     count = encoder.integer("num_hidden_layers", 1, 256)
     kinds = encoder.values.get("layer_types")
     if kinds is None:
-        every = encoder.integer("global_attn_every_n_layers", 1, 256, default=3)
+        every = encoder.integer("global_attn_every_n_layers", 1, 256)
         return tuple(LAYER_KINDS[0] if i % every == 0 else LAYER_KINDS[1] for i in range(count))
     if not isinstance(kinds, list) or len(kinds) != count:
         raise encoder.invalid("layer_types", f"a list of {count} layer kinds")

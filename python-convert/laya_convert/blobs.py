@@ -71,7 +71,7 @@ class SharedWeights:
         with ThreadPoolExecutor(WORKERS) as pool:
             try:
                 checks = [pool.submit(checkpoint.check_values, name) for name in host]
-                for name, values in zip(names, _ahead(pool, checkpoint.fp16, names)):
+                for name, values in zip(names, _ahead(pool, checkpoint.fp16, names), strict=True):
                     self._place(file, name, values)
                 for check in checks:
                     check.result()

@@ -124,7 +124,7 @@ class MilOps:
     def rope(self, kind):
         base = self._arch.rope_bases[kind]
         shape = (1, HEAD_DIM // 2, 1, self._length)
-        pair = zip(("cos", "sin"), self._rope.offsets(base))
+        pair = zip(("cos", "sin"), self._rope.offsets(base), strict=True)
         return tuple(
             Value(self._blob(("rope", base, part), f"rope_{kind}_{part}", self._rope.file.name, offset, shape), shape)
             for part, offset in pair

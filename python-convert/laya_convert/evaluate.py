@@ -41,7 +41,7 @@ def layout_differences(checkpoint, rows):
         ops = NumpyOps(checkpoint, inputs, pool)
         body(ops, checkpoint.architecture)
     differences = {}
-    for length, logits in zip(lengths, ops.outputs["logits"]):
+    for length, logits in zip(lengths, ops.outputs["logits"], strict=True):
         expected = np.array(rows[length]["logits"], np.float64)
         difference = float(np.abs(logits[0, 0, 0, : len(expected)] - expected).max())
         if not difference < LAYOUT_TOLERANCE:
@@ -84,7 +84,7 @@ def _each(function):
     """Lifts a function of arrays to an operation on values."""
 
     def operation(_, *values):
-        return tuple(function(*arrays) for arrays in zip(*values))
+        return tuple(function(*arrays) for arrays in zip(*values, strict=True))
 
     return operation
 
@@ -150,14 +150,14 @@ class NumpyOps:
         return tuple(array + bias for array in x)
 
     def split(self, x, parts):
-        return list(zip(*(np.split(array, parts, axis=1) for array in x)))
+        return list(zip(*(np.split(array, parts, axis=1) for array in x), strict=True))
 
     def concat(self, values):
-        return tuple(np.concatenate(arrays, axis=1) for arrays in zip(*values))
+        return tuple(np.concatenate(arrays, axis=1) for arrays in zip(*values, strict=True))
 
     def rope(self, kind):
         tables = [rope_tables(self._checkpoint.architecture.rope_bases[kind], length) for _, length in self._inputs]
-        return tuple(tuple(table.astype(np.float32) for table in half) for half in zip(*tables))
+        return tuple(tuple(table.astype(np.float32) for table in half) for half in zip(*tables, strict=True))
 
     def scale(self, x, number):
         return tuple(array * np.float32(number) for array in x)

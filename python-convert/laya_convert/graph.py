@@ -21,13 +21,19 @@ MAX_OPTIONS = 32
 def input_shapes(arch, length):
     """Input name -> shape for a bucket of `length` tokens, in the order of the graph's signature."""
     d = arch.hidden
-    shapes = ((1, d, 1, length), (1, length, 1, length), (1, length, 1, length), (1, d, 1, 1), (1, length, 1, MAX_OPTIONS))
-    return dict(zip(INPUTS, shapes))
+    shapes = (
+        (1, d, 1, length),
+        (1, length, 1, length),
+        (1, length, 1, length),
+        (1, d, 1, 1),
+        (1, length, 1, MAX_OPTIONS),
+    )
+    return dict(zip(INPUTS, shapes, strict=True))
 
 
 def output_shapes(arch):
     """Output name -> shape."""
-    return dict(zip(OUTPUTS, ((1, 1, 1, MAX_OPTIONS), (1, arch.hidden, 1, 1))))
+    return dict(zip(OUTPUTS, ((1, 1, 1, MAX_OPTIONS), (1, arch.hidden, 1, 1)), strict=True))
 
 
 def body(ops, arch):
@@ -80,7 +86,7 @@ def _attention(ops, qkv, heads, mask, rope):
     """Attention head by head; `qkv` stacks queries, keys and values, each head by head."""
     queries, keys, values = (ops.split(part, heads) for part in ops.split(qkv, 3))
     mixed = []
-    for query, key, value in zip(queries, keys, values):
+    for query, key, value in zip(queries, keys, values, strict=True):
         if rope is not None:
             query, key = _rotate(ops, query, rope), _rotate(ops, key, rope)
         scores = ops.scale(ops.scores(ops.swap_channels_and_length(key), query), HEAD_DIM**-0.5)

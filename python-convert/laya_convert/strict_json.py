@@ -42,7 +42,9 @@ def read_object(path, code, limit=1 << 20):
     try:
         value = parse(text)
     except NotStrictJson as error:
-        raise ConvertError(code, f"not valid JSON: {error}", expected="a JSON object", found=str(error), where=path)
+        raise ConvertError(
+            code, f"not valid JSON: {error}", expected="a JSON object", found=str(error), where=path
+        ) from error
     if not isinstance(value, dict):
         raise ConvertError(code, "not a JSON object", expected="object", found=type(value).__name__, where=path)
     return value

@@ -23,7 +23,13 @@ class BuilderGraph:
     def model(self):
         """The model that `ct.convert` makes of the graph without any pass."""
         d, length = self.width, self.length
-        shapes = ((1, d, 1, length), (1, length, 1, length), (1, length, 1, length), (1, d, 1, 1), (1, length, 1, OPTIONS))
+        shapes = (
+            (1, d, 1, length),
+            (1, length, 1, length),
+            (1, length, 1, length),
+            (1, d, 1, 1),
+            (1, length, 1, OPTIONS),
+        )
         specs = [mb.TensorSpec(shape, types.fp16) for shape in shapes]
 
         @mb.program(input_specs=specs, opset_version=ct.target.iOS18)
@@ -70,7 +76,7 @@ class BuilderGraph:
     def attention(self, qkv, mask, tables):
         mixed = []
         queries, keys, values = (self.split(part, self.heads) for part in self.split(qkv, 3))
-        for query, key, value in zip(queries, keys, values):
+        for query, key, value in zip(queries, keys, values, strict=True):
             if tables is not None:
                 query, key = self.rotate(query, tables), self.rotate(key, tables)
             turned = mb.transpose(x=key, perm=[0, 3, 2, 1])

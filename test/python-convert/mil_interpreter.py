@@ -52,7 +52,7 @@ def _gelu(x, mode):
 
 
 def _slice(x, begin, end):
-    return x[tuple(slice(first, last) for first, last in zip(begin, end))]
+    return x[tuple(slice(first, last) for first, last in zip(begin, end, strict=True))]
 
 
 def _concat(values, axis, interleave):

@@ -103,7 +103,7 @@ def golden_row(length):
     """A golden row of laya-tiny with exactly `length` ids, as a request carries it."""
     goldens = json.loads((ROOT / "goldens" / "laya-tiny.json").read_text(encoding="utf-8"))
     for case in goldens["cases"]:
-        for item, logits in zip(case["items"], case["logits"]):
+        for item, logits in zip(case["items"], case["logits"], strict=True):
             if len(item["ids"]) == length:
                 return {key: item[key] for key in ("ids", "markers", "qtype")} | {"pad_id": PAD_ID, "logits": logits}
     raise AssertionError(f"no golden row of {length} ids")

@@ -26,17 +26,27 @@ class Configs(FolderTest):
             self.refused("CONFIG_KEY_UNKNOWN", lambda config, key=key: config.update({key: 1}))
 
     def test_ignores_keys_that_cannot_change_the_graph(self):
-        more = {"dtype": "float32", "gradient_checkpointing": False, "unk_token_id": 3, "repad_logits_with_grad": False}
+        more = {
+            "head_dim": 64,
+            "pruned_heads": {},
+            "chunk_size_feed_forward": 0,
+            "dtype": "float32",
+            "gradient_checkpointing": False,
+            "num_labels": 2,
+        }
         self.assertEqual(self.read(lambda config: config.update(more)), self.read())
 
     def test_refuses_missing_architecture_keys(self):
         # B04
         for key in (
             "hidden_size", "intermediate_size", "vocab_size", "num_hidden_layers", "num_attention_heads",
-            "local_attention", "norm_eps", "max_position_embeddings",
+            "local_attention", "norm_eps",
         ):  # fmt: skip
             self.refused("CONFIG_KEY_MISSING", lambda config, key=key: config.pop(key))
         self.refused("CONFIG_KEY_MISSING", agent=lambda config: config.pop("head_layers"))
+        self.refused(
+            "CONFIG_KEY_MISSING", lambda config: [config.pop("layer_types"), config.pop("global_attn_every_n_layers")]
+        )
         self.refused("UNSUPPORTED_ARCHITECTURE", lambda config: config.pop("model_type"))
         self.refused("UNSUPPORTED_ARCHITECTURE", lambda config: config.pop("hidden_activation"))
 
@@ -45,6 +55,7 @@ class Configs(FolderTest):
             {"model_type": "bert"}, {"hidden_activation": "relu"}, {"attention_bias": True}, {"mlp_bias": True},
             {"norm_bias": 1}, {"attention_bias": 0}, {"rope_scaling": {"type": "yarn"}}, {"layer_norm_eps": 1e-6},
             {"position_embedding_type": "relative_key"}, {"num_attention_heads": 4},
+            {"head_dim": 32}, {"is_decoder": True}, {"quantization_config": {}}, {"chunk_size_feed_forward": False},
             {"layer_types": ["full_attention", "full_attention", "chunked_attention", "full_attention"]},
         ):  # fmt: skip
             self.refused("UNSUPPORTED_ARCHITECTURE", lambda config, change=change: config.update(change))
@@ -66,6 +77,10 @@ class Configs(FolderTest):
         self.refused("UNSUPPORTED_ARCHITECTURE", set_rope({"full_attention": {"rope_theta": 1e4, "factor": 2}}))
         self.refused("UNSUPPORTED_ARCHITECTURE", set_rope({"chunked_attention": {"rope_theta": 1e4}}))
         self.refused("UNSUPPORTED_ARCHITECTURE", lambda config: config.update(global_rope_theta=1e4))
+
+    def test_refuses_prompts_longer_than_the_encoder_takes(self):
+        self.refused("CONFIG_VALUE_INVALID", agent=lambda config: config.update(max_len=513))
+        self.assertEqual(self.read(lambda config: config.pop("max_position_embeddings")).max_length, 256)
 
     def test_reads_the_older_names_of_the_rope_bases(self):
         def older(config):
@@ -95,9 +110,7 @@ class Configs(FolderTest):
     def test_refuses_any_temperature_but_three(self):
         # B23: the length is the layout; what each value means is for the runtime.
         for value in ([1.0, 1.0], [1.0] * 4, 1.0, "abc", None):
-            self.refused(
-                "CONFIG_VALUE_INVALID", agent=lambda config, value=value: config.update(temperature=value)
-            )
+            self.refused("CONFIG_VALUE_INVALID", agent=lambda config, value=value: config.update(temperature=value))
         for value in ([0, -1, 1e9], ["abc", None, True]):
             self.read(agent=lambda config, value=value: config.update(temperature=value))
         self.read(agent=lambda config: config.pop("temperature"))

@@ -56,7 +56,9 @@ def interface(specification):
 def builder(folder, length):
     """The Builder's graph for a checkpoint folder."""
     weights = {name: array for name, (_, array) in read_tensors(folder / "model.safetensors").items()}
-    config, agent = (json.loads((folder / name).read_text()) for name in ("encoder/config.json", "rl_agent_config.json"))
+    config, agent = (
+        json.loads((folder / name).read_text()) for name in ("encoder/config.json", "rl_agent_config.json")
+    )
     return BuilderGraph(weights, config, agent["head_layers"], length)
 
 
@@ -131,7 +133,9 @@ class Programs(FolderTest):
                     value.WhichOneof("value"), value.type.tensorType.dataType, value.type.tensorType.rank,
                     value.immediateValue.tensor.WhichOneof("value"),
                 )  # fmt: skip
-                inputs = {key: {a.WhichOneof("binding") for a in arg.arguments} for key, arg in operation.inputs.items()}
+                inputs = {
+                    key: {a.WhichOneof("binding") for a in arg.arguments} for key, arg in operation.inputs.items()
+                }
                 types = {(o.type.WhichOneof("type"), o.type.tensorType.dataType) for o in operation.outputs}
                 record = (sorted(inputs.items()), sorted(operation.attributes), kind, sorted(types))
                 seen.setdefault(operation.type, set()).add(repr(record))

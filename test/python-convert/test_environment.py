@@ -94,7 +94,9 @@ class BrokenEnvironments(FolderTest):
 class Checks(FolderTest):
     def test_a_lock_is_read_with_its_markers(self):
         path = self.folder / "lock"
-        path.write_text(f"# c\nA.b_c==1.0 ; sys_platform == 'win32' \\\n    {HASH} \\\n    {HASH}\n    # via x\nd==2 {HASH}\n")
+        path.write_text(
+            f"# c\nA.b_c==1.0 ; sys_platform == 'win32' \\\n    {HASH} \\\n    {HASH}\n    # via x\nd==2 {HASH}\n"
+        )
         self.assertEqual(environment.read_lock(path), [("a-b-c", "1.0", "sys_platform == 'win32'"), ("d", "2", None)])
 
     def test_a_python_without_native_parts(self):

@@ -14,7 +14,7 @@ class Layout(FolderTest):
         goldens = json.loads((ROOT / "goldens" / "laya-tiny.json").read_text(encoding="utf-8"))
         rows = {}
         for case in goldens["cases"]:
-            for item, logits in zip(case["items"], case["logits"]):
+            for item, logits in zip(case["items"], case["logits"], strict=True):
                 key = (item["qtype"], len(item["ids"]) // 16)
                 row = {name: item[name] for name in ("ids", "markers", "qtype")} | {"pad_id": PAD_ID, "logits": logits}
                 rows.setdefault(key, row)

@@ -12,9 +12,7 @@ class Host(FolderTest):
         hidden = MASKED
         # rows are keys, columns are queries; the last query is padding and sees every valid key
         self.assertEqual(full[0, :, 0, :].tolist(), [[0] * 4, [0] * 4, [0] * 4, [hidden] * 4])
-        self.assertEqual(
-            local[0, :, 0, :].tolist(), [[0, 0, hidden, 0], [0, 0, 0, 0], [hidden, 0, 0, 0], [hidden] * 4]
-        )
+        self.assertEqual(local[0, :, 0, :].tolist(), [[0, 0, hidden, 0], [0, 0, 0, 0], [hidden, 0, 0, 0], [hidden] * 4])
 
     def test_masks_stay_inside_fp16_and_leave_every_query_a_key(self):
         # B05: no constant may turn into minus infinity, no softmax row may be empty.

@@ -27,5 +27,7 @@ class Random(FolderTest):
         for dtype in ("F16", "F32"):
             self.make(dtype, "--size", "small", "--dtype", dtype)
             folder = self.folder / f"run-{dtype}"
-            code, result, _, _ = run_convert(folder, checkpoint=checkpoint_paths(self.folder / dtype), buckets=[128, 256])
+            code, result, _, _ = run_convert(
+                folder, checkpoint=checkpoint_paths(self.folder / dtype), buckets=[128, 256]
+            )
             self.assertEqual(code, 0, result)

@@ -20,7 +20,7 @@ class Blobs(FolderTest):
         offsets = [file.write(array) for array in arrays]
         file.close()
         reader, data = _BlobStorageReader(str(path)), path.read_bytes()
-        for offset, array in zip(offsets, arrays):
+        for offset, array in zip(offsets, arrays, strict=True):
             self.assertEqual(offset % 64, 0)
             self.assertEqual(data[offset : offset + 4], (0xDEADBEEF).to_bytes(4, "little"))
             self.assertEqual(np.array(reader.read_fp16_data(offset), np.uint16).tobytes(), array.tobytes())

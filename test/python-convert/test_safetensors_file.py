@@ -24,7 +24,12 @@ class Headers(FolderTest):
         self.assertEqual(self.code_of(SafetensorsFile, path), "WEIGHTS_HEADER", header)
 
     def test_reads_tensors_in_any_order_with_padding_and_metadata(self):
-        header = {"__metadata__": {"format": "pt"}, "b": entry(8, 16), "a": entry(0, 8), "c": entry(16, 16, shape=[0, 3])}
+        header = {
+            "__metadata__": {"format": "pt"},
+            "b": entry(8, 16),
+            "a": entry(0, 8),
+            "c": entry(16, 16, shape=[0, 3]),
+        }
         data = np.arange(4, dtype="<f4").tobytes()
         with SafetensorsFile(self.write(json.dumps(header).encode() + b"   ", data)) as file:
             self.assertEqual(file.read("a").tolist(), [0, 1])

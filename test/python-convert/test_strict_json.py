@@ -17,5 +17,7 @@ class Json(FolderTest):
             self.assertRaises(NotStrictJson, parse, text)
 
     def test_booleans_are_not_numbers(self):
-        self.assertEqual([is_int(value, 0, 5) for value in (0, 5, 6, -1, True, 1.0, "1", None)], [True, True] + [False] * 6)
+        self.assertEqual(
+            [is_int(value, 0, 5) for value in (0, 5, 6, -1, True, 1.0, "1", None)], [True, True] + [False] * 6
+        )
         self.assertEqual([is_number(value) for value in (0, 0.5, True, "1", None)], [True, True, False, False, False])
