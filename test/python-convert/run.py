@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 def main(argv):
     pattern = argv[1] if len(argv) > 1 else "test_*.py"
     sys.dont_write_bytecode = True
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as the converter sets it; here numpy loads first
     sys.path[:0] = [HERE, os.path.join(os.path.dirname(os.path.dirname(HERE)), "python-convert")]
     suite = unittest.defaultTestLoader.discover(HERE, pattern=pattern, top_level_dir=HERE)
     result = unittest.TextTestRunner(stream=sys.stderr, verbosity=2).run(suite)
