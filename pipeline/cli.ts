@@ -36,6 +36,7 @@ function program(): Command {
     .argument('<model>', 'model name')
     .requiredOption('--context <text>', 'the text: inline, @file, or - for stdin')
     .requiredOption('--questions <json>', 'the questions: inline JSON, @file, or -')
+    .option('--min-confidence <p>', 'flag answers less confident than this, from 0 to 1')
     .addOption(new Option('--device <device>', 'where to run').choices(['auto', 'cpu', 'ane']).default('auto'))
     .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
     .addOption(offline())
@@ -97,7 +98,7 @@ Examples:
 Examples:
   laya-artifacts predict laya-tiny --context "I was charged twice." \\
     --questions '["Is the message about billing?"]'
-  laya-artifacts predict laya-tiny --context @mail.txt --questions @questions.json`,
+  laya-artifacts predict laya-tiny --context @mail.txt --questions @ask.json`,
 };
 
 /** Runs the command line. Sets the exit code; errors go to stderr, data to stdout. */

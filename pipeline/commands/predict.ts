@@ -12,6 +12,7 @@ import type { GlobalOptions } from '../options.js';
 interface PredictOptions extends GlobalOptions {
   readonly context: string;
   readonly questions: string;
+  readonly minConfidence?: string;
   readonly device: Device;
   readonly checkpoint?: string;
 }
@@ -23,7 +24,11 @@ export async function predict(model: string, options: PredictOptions): Promise<v
       where: '--context',
     });
   const [context, questions] = [await readSource(options.context), await readSource(options.questions)];
-  const request = { context: contextValue(context), questions: questionsValue(questions) };
+  const request = {
+    context: contextValue(context),
+    questions: questionsValue(questions),
+    minConfidence: thresholdValue(options.minConfidence),
+  };
   const { device, checkpoint } = options;
   const laya = await Laya.open(model, { device, ...(checkpoint === undefined ? {} : { checkpoint }) });
   try {
@@ -69,4 +74,9 @@ function questionsValue(text: string): JsonValue {
       cause: error,
     });
   }
+}
+
+/** The number that the text stands for; other text stays text, which no request may have as a threshold. */
+function thresholdValue(text: string | undefined): number | string | undefined {
+  return text === undefined || text.trim() === '' || !Number.isFinite(Number(text)) ? text : Number(text);
 }

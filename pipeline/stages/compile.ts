@@ -26,9 +26,9 @@ export async function compile(
   context: Context,
 ): Promise<Compiled> {
   const { staging, packages, resolved } = converted;
-  const folder = join(staging.path, `L${bucket}`);
+  const folder = join(staging.path, 'buckets', `L${bucket}`);
   const model = join(folder, COMPILED);
-  await mkdir(folder);
+  await mkdir(folder, { recursive: true });
   const compiler = await resolved.order.toolchain.compile(packages.get(bucket)!, model, staging.temp, context);
   return { converted, bucket, folder, model, compiler, digest: await digestOf(model) };
 }

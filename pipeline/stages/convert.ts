@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ArtifactParityError } from '../../registry/errors.js';
+import { ArtifactParityError, StoreError } from '../../registry/errors.js';
 import { GRAPH } from '../../registry/models.js';
 import { packageRoot } from '../../registry/package-root.js';
 import type { Staging } from '../../registry/staging.js';
@@ -101,6 +101,7 @@ async function readResult(path: string, run: RunResult): Promise<ConvertedRecord
   const { code, message, where, expected, found, hint } = record.error;
   const facts = { ...(where ? { where } : {}), expected, found, ...(typeof hint === 'string' ? { hint } : {}) };
   if (code === 'LAYOUT_CHECK') throw new ArtifactParityError('LAYOUT_CHECK', message, facts);
+  if (code === 'DISK_SPACE') throw new StoreError('DISK_FULL', message, facts);
   throw new ConversionError(code, message, facts);
 }
 

@@ -1,9 +1,11 @@
 import { join } from 'node:path';
+import { HubError } from '../../registry/hub/errors.js';
 import type { ModelSpec } from '../../registry/models.js';
 import { packageRoot } from '../../registry/package-root.js';
 import { hubCache } from '../../registry/paths.js';
 import { type Checkpoint, hashFiles, readCheckpoint } from '../../runtime/checkpoint.js';
 import { checkPins } from '../../runtime/checkpoint-pins.js';
+import { BackendUnavailableError } from '../../runtime/errors.js';
 import { openTokenizer, type PromptTokenizer } from '../../runtime/tokenizer.js';
 import type { Context } from '../events.js';
 import { ensureGoldens, exactRow, type GoldenRow, type Goldens, readGoldens } from '../goldens.js';
@@ -24,10 +26,10 @@ export interface Resolved {
 /** Stage 1: finds the checkpoint and the goldens, and proves that they are the pinned ones. */
 export async function resolve(order: BuildOrder, context: Context): Promise<Resolved> {
   const { model } = order;
-  const goldens = await readGoldens(await ensureGoldens(model, context), model);
   const checkpoint = await readCheckpoint(order.checkpoint ?? (await checkpointFolder(model, context)));
   const files = await hashFiles(checkpoint);
   checkPins(model, files, checkpoint.root);
+  const goldens = await readGoldens(await ensureGoldens(model, context), model);
   const tokenizer = await openTokenizer(join(checkpoint.root, 'tokenizer'));
   const layoutRows = new Map(order.buckets.map((bucket) => [bucket, exactRow(goldens, bucket)]));
   return { order, checkpoint, tokenizer, files, goldens, layoutRows };
@@ -37,7 +39,7 @@ export async function resolve(order: BuildOrder, context: Context): Promise<Reso
 export async function checkpointFolder(model: ModelSpec, context: Context): Promise<string> {
   if (model.bundled) return join(packageRoot(), 'models', model.name);
   const { fetchCheckpoint } = await import('../../registry/hub/checkpoint.js');
-  const { root } = await fetchCheckpoint({
+  const fetched = await fetchCheckpoint({
     repo: model.repo,
     revision: model.revision,
     weightsSha256: model.weightsSha256,
@@ -47,6 +49,9 @@ export async function checkpointFolder(model: ModelSpec, context: Context): Prom
     signal: context.signal,
     onProgress: (done: number, total: number | undefined) =>
       context.emit({ kind: 'progress', label: `downloading ${model.repo}`, done, ...(total ? { total } : {}) }),
+  }).catch((error: unknown) => {
+    if (!(error instanceof HubError) || error.code !== 'OFFLINE') throw error;
+    throw new BackendUnavailableError('OFFLINE', error.message, { ...error, cause: error });
   });
-  return root;
+  return fetched.root;
 }

@@ -1,4 +1,6 @@
+import { statfs } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { StoreError } from '../../registry/errors.js';
 import { PRECISION } from '../../runtime/mil/precision.js';
 import { profileRun } from '../../runtime/mil/profile.js';
 import { openMlmodelc } from '../../runtime/mil/session.js';
@@ -8,6 +10,9 @@ import type { Context } from '../events.js';
 import { runProgram } from '../process.js';
 import { type CompilerIdentity, checkCompiler, ensureCompiler } from '../tools/compiler.js';
 import type { PlacementReport, Toolchain } from './toolchain.js';
+
+/** Free bytes below which a failed write is the disk's fault, not the package's. */
+const FULL = 64 << 10;
 
 /** Compiles with mlmodelc-export and executes with ONNX Runtime on the CPU, on any system. */
 export function portableToolchain(): Toolchain {
@@ -30,6 +35,8 @@ async function compile(source: string, target: string, temp: string, context: Co
   const env = { PATH: context.env.PATH, HOME: temp, TMPDIR: temp, LC_ALL: 'C.UTF-8' };
   const run = await runProgram(executable, [source, target], { env, cwd: temp, signal: context.signal });
   if (run.exitCode === 0) return identity;
+  const { bavail, bsize } = await statfs(temp);
+  if (bavail * bsize < FULL) throw new StoreError('DISK_FULL', 'no space left while compiling', { where: target });
   throw new CompileError('COMPILE_FAILED', `${identity.name} refused the package`, {
     where: source,
     found: run.stderrTail.slice(-600) || `exit ${run.exitCode ?? run.killedBy}`,
