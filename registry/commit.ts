@@ -1,40 +1,56 @@
-import { readdir, rename, rm } from 'node:fs/promises';
+import { randomInt } from 'node:crypto';
+import { lstat, readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isSystemError } from '../schemas/errors.js';
-import { makeFolder, syncPath, syncTree } from './durable.js';
-import { ArtifactIntegrityError, StoreError } from './errors.js';
+import { makeFolder, syncTree } from './durable.js';
+import { ArtifactIntegrityError } from './errors.js';
+import { isWhole } from './generation.js';
 import { keptCopies } from './locate.js';
+import { moveIfFree, occupied } from './move.js';
 import { type ArtifactKey, artifactFolder, COMPILED, MANIFEST } from './paths.js';
+import { refusePending } from './pending.js';
+import { findProblem, moveToQuarantine } from './quarantine.js';
+import { claim, removeClaimed } from './remove.js';
+import { type StoreSteps, storeSteps } from './steps.js';
 
 /** How a commit ended: the artifact is registered, or another builder's stands there already. */
 export type CommitOutcome = 'registered' | 'already-registered';
 
-/** The file system calls that decide; tests inject faults here. */
-export interface CommitSteps {
-  readonly rename: (from: string, to: string) => Promise<void>;
-  readonly sync: (path: string) => Promise<void>;
+export interface CommitOptions {
+  /** Take the place of a registered artifact; otherwise it stays. */
+  readonly replace: boolean;
+  readonly steps?: Partial<StoreSteps>;
+  readonly now?: () => Date;
 }
 
-const STEPS: CommitSteps = { rename, sync: syncPath };
+/** Artifacts of other processes that may come in between before a replacement gives up. */
+const ATTEMPTS = 50;
+/** Numbers above every process id, for copies whose own process id is taken. */
+const NO_PROCESS = 10_000_000;
 
 /**
  * Publishes a staged artifact (a folder with exactly manifest.json and model.mlmodelc) at its
- * registered path, protocol §3.2 and §3.3. Without `replace` a registered artifact is left as it is.
- * With it the previous one is moved aside, and back again if the new one can't take its place.
+ * registered path, protocol §3.2 and §3.3. Without `replace` a registered artifact is left as it is, and one that is
+ * not whole goes to quarantine. With it the previous one is moved aside, and back again if the new one can't take its
+ * place.
  */
 export async function commitArtifact(
   root: string,
   key: ArtifactKey,
   staged: string,
-  options: { readonly replace: boolean; readonly steps?: CommitSteps },
+  options: CommitOptions,
 ): Promise<CommitOutcome> {
-  const steps = options.steps ?? STEPS;
+  const steps = storeSteps(options.steps);
   const target = artifactFolder(root, key);
   await checkDeclaredFiles(staged);
-  await syncTree(staged);
+  await syncTree(staged, steps.sync);
   await makeFolder(dirname(target));
-  await restorePrevious(target, steps);
+  await restorePrevious(key, target, steps);
   if (options.replace) return replaceArtifact(target, staged, steps);
+  if (await moveIfFree(staged, target, steps)) return 'registered';
+  const problem = await findProblem(root, key);
+  if (!problem) return 'already-registered';
+  await moveToQuarantine(root, key, { reason: problem.message, now: (options.now ?? (() => new Date()))(), steps });
   return (await moveIfFree(staged, target, steps)) ? 'registered' : 'already-registered';
 }
 
@@ -49,57 +65,70 @@ async function checkDeclaredFiles(staged: string): Promise<void> {
   });
 }
 
-/** A replacement that died between its two renames is undone before anything else happens here. */
-async function restorePrevious(target: string, steps: CommitSteps): Promise<void> {
-  const newest = (await keptCopies(target)).at(-1);
-  if (newest !== undefined) await moveIfFree(newest, target, steps);
+/** A replacement that died between its two renames is undone before anything else happens here (transition T4). */
+async function restorePrevious(key: ArtifactKey, target: string, steps: StoreSteps): Promise<void> {
+  for (const copy of (await keptCopies(target)).reverse()) {
+    if (!(await isFree(target))) return;
+    if (!(await isWhole(key, copy))) continue;
+    const moved = await moveIfFree(copy, target, steps).catch((error: unknown) => {
+      // Another process moved it back, or used it up.
+      if (isSystemError(error, 'ENOENT')) return false;
+      throw error;
+    });
+    if (moved) return;
+  }
 }
 
-async function replaceArtifact(target: string, staged: string, steps: CommitSteps): Promise<CommitOutcome> {
-  const aside = `${target}.old-${process.pid}`;
-  const previous = await moveAside(target, aside, steps);
+/** True when rename(2) would take the path: nothing there, or an empty folder. */
+async function isFree(path: string): Promise<boolean> {
   try {
-    // Point of no return: from this rename on, readers see the new artifact.
-    if (!(await moveIfFree(staged, target, steps))) throw occupied(target);
+    return (await readdir(path)).length === 0;
   } catch (error) {
-    if (previous) await moveIfFree(aside, target, steps);
+    if (isSystemError(error, 'ENOENT')) return true;
+    if (isSystemError(error)) return false;
     throw error;
   }
-  if (previous) await rm(aside, { recursive: true, force: true });
+}
+
+async function replaceArtifact(target: string, staged: string, steps: StoreSteps): Promise<CommitOutcome> {
+  const kept: string[] = [];
+  for (let attempt = 1; ; attempt++) {
+    await refusePending(target);
+    const aside = await moveAside(target, steps);
+    if (aside !== undefined) kept.push(aside);
+    try {
+      // Point of no return: from this rename on, readers see the new artifact.
+      if (await moveIfFree(staged, target, steps)) break;
+      if (attempt === ATTEMPTS) throw occupied(target);
+    } catch (error) {
+      if (aside !== undefined) await moveIfFree(aside, target, steps);
+      throw error;
+    }
+  }
+  for (const copy of kept) await removeKept(copy, steps);
   return 'registered';
 }
 
-async function moveAside(target: string, aside: string, steps: CommitSteps): Promise<boolean> {
-  await rm(aside, { recursive: true, force: true });
-  try {
-    await steps.rename(target, aside);
-    return true;
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return false;
-    throw error;
+/** Moves what is registered to a name of its own beside it; undefined when nothing is (transition T2). */
+async function moveAside(target: string, steps: StoreSteps): Promise<string | undefined> {
+  for (let number = process.pid; ; number = NO_PROCESS + randomInt(1_000_000_000)) {
+    const aside = `${target}.old-${number}`;
+    try {
+      if (!(await lstat(target)).isDirectory()) throw occupied(target);
+      await steps.rename(target, aside);
+      return aside;
+    } catch (error) {
+      if (isSystemError(error, 'ENOENT')) return undefined;
+      if (!isSystemError(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR')) throw error;
+    }
   }
 }
 
-/**
- * Renames a folder to a path that must be free, and flushes the folder it stands in.
- * rename(2) refuses a target folder that holds anything and takes an empty one, which no artifact is (fault R11).
- */
-async function moveIfFree(from: string, to: string, steps: CommitSteps): Promise<boolean> {
+/** The new artifact is registered: what can't be removed of the previous one is left to prune (transition T5). */
+async function removeKept(copy: string, steps: StoreSteps): Promise<void> {
   try {
-    await steps.rename(from, to);
+    await removeClaimed(await claim(copy, steps), steps);
   } catch (error) {
-    if (isSystemError(error, 'ENOTEMPTY', 'EEXIST')) return false;
-    if (isSystemError(error, 'ENOTDIR')) throw occupied(to, error);
-    throw error;
+    if (!isSystemError(error)) throw error;
   }
-  await steps.sync(dirname(to));
-  return true;
-}
-
-function occupied(target: string, cause?: unknown): StoreError {
-  return new StoreError('TARGET_OCCUPIED', 'the registered path is taken by something else', {
-    where: target,
-    hint: 'move it away, then build again',
-    cause,
-  });
 }

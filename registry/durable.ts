@@ -16,13 +16,13 @@ export async function syncPath(path: string): Promise<void> {
 }
 
 /** Flushes every file and folder of a tree, files first. */
-export async function syncTree(root: string): Promise<void> {
+export async function syncTree(root: string, sync: (path: string) => Promise<void> = syncPath): Promise<void> {
   for (const entry of await readdir(root, { withFileTypes: true })) {
     const path = join(root, entry.name);
-    if (entry.isDirectory()) await syncTree(path);
-    else await syncPath(path);
+    if (entry.isDirectory()) await syncTree(path, sync);
+    else await sync(path);
   }
-  await syncPath(root);
+  await sync(root);
 }
 
 /** Makes a folder and its parents, and flushes the parents that are new. */

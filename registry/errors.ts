@@ -43,7 +43,9 @@ export type StoreErrorCode =
   | 'LOCK_TIMEOUT'
   | 'LOCK_LOST'
   | 'TARGET_OCCUPIED'
-  | 'PATH_UNSAFE';
+  | 'PATH_UNSAFE'
+  | 'NOT_QUARANTINED'
+  | 'ARTIFACT_WHOLE';
 
 /** The store on disk can't do what was asked; nothing registered was changed. */
 export class StoreError extends LayaError<StoreErrorCode> {}

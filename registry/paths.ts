@@ -32,13 +32,18 @@ function userCache(env: Environment): string {
 export const MANIFEST = 'manifest.json';
 export const COMPILED = 'model.mlmodelc';
 export const BUILDING = 'BUILDING.json';
+export const QUARANTINED = 'QUARANTINED.json';
 
 export const artifactsFolder = (root: string): string => join(root, 'artifacts');
 export const stagingFolder = (root: string): string => join(root, 'artifacts', '.staging');
 export const locksFolder = (root: string): string => join(root, 'artifacts', '.locks');
 export const rejectedFolder = (root: string): string => join(root, 'artifacts', 'rejected');
-/** Derived data that can always be made again: stamps and the executor's optimised models. */
+export const quarantineFolder = (root: string): string => join(root, 'artifacts', 'quarantine');
+/** Derived data that can always be made again: stamps and the executor's translated models. */
 export const verifiedFolder = (root: string): string => join(root, 'verified');
+export const stampsFolder = (root: string): string => join(verifiedFolder(root), 'artifacts');
+export const checkpointStampsFolder = (root: string): string => join(verifiedFolder(root), 'checkpoints');
+export const portableModelsFolder = (root: string): string => join(verifiedFolder(root), 'portable');
 
 /** Identity of one artifact: a model at its pinned revision, and a bucket. */
 export interface ArtifactKey {
@@ -47,7 +52,7 @@ export interface ArtifactKey {
 }
 
 /** `<model>/<revision[:12]>/bc1s-masked-L<bucket>-B1`, the artifact's place below `artifacts/`. */
-function artifactPath({ model, bucket }: ArtifactKey): string {
+export function artifactPath({ model, bucket }: ArtifactKey): string {
   return `${model.name}/${model.revision.slice(0, 12)}/${GRAPH.name}-L${bucket}-B${GRAPH.batch}`;
 }
 
@@ -59,3 +64,6 @@ export function artifactFolder(root: string, key: ArtifactKey): string {
 export function lockPath(root: string, { model, bucket }: ArtifactKey): string {
   return join(locksFolder(root), `${model.name}-${model.revision.slice(0, 12)}-L${bucket}.lock`);
 }
+
+/** A path below `artifacts/` as one name, as quarantined artifacts and stamps are called. */
+export const flatName = (path: string): string => path.replaceAll('/', '__');

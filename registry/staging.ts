@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { isSystemError } from '../schemas/errors.js';
 import { makeFolder, recordText, writeFileDurably } from './durable.js';
 import { StoreError } from './errors.js';
+import { readMarker } from './markers.js';
 import { type ArtifactKey, artifactsFolder, BUILDING, stagingFolder } from './paths.js';
 
 /** A private folder on the store's file system in which one build works (protocol §3.1). */
@@ -75,16 +76,6 @@ async function sweepAbandoned(root: string): Promise<void> {
   for (const name of await readdir(stagingFolder(root))) {
     const path = join(stagingFolder(root), name);
     const marker = await readMarker(join(path, BUILDING));
-    if (marker.abandoned === true) await rm(path, { recursive: true, force: true });
-  }
-}
-
-async function readMarker(path: string): Promise<Record<string, unknown>> {
-  const { readText } = await import('../schemas/door.js');
-  try {
-    const value: unknown = JSON.parse(await readText(path));
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
+    if (marker?.abandoned === true) await rm(path, { recursive: true, force: true });
   }
 }

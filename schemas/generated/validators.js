@@ -35,14 +35,161 @@ var require_ucs2length = __commonJS({
 });
 
 // <stdin>
-var conversion = validate10;
-var schema12 = { "type": "object", "required": ["protocol", "ok", "python", "packages", "buckets", "seconds"], "properties": { "protocol": { "const": 1 }, "ok": { "const": true }, "python": { "type": "string", "minLength": 1 }, "packages": { "type": "object", "additionalProperties": { "type": "string" } }, "seconds": { "type": "object", "additionalProperties": { "type": "number" } }, "peak_rss_bytes": { "type": "integer", "minimum": 0 }, "buckets": { "type": "object", "additionalProperties": { "type": "object", "required": ["package", "layout_check_max_abs_logit_fp32", "operations"], "properties": { "package": { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*\\.mlpackage$" }, "layout_check_max_abs_logit_fp32": { "type": ["number", "null"], "minimum": 0 }, "operations": { "type": "object", "additionalProperties": { "type": "integer", "minimum": 0 } }, "seconds": { "type": "number", "minimum": 0 } } } } } };
-var schema13 = { "type": "object", "required": ["protocol", "ok", "error"], "properties": { "protocol": { "const": 1 }, "ok": { "const": false }, "error": { "type": "object", "required": ["code", "message"], "properties": { "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "message": { "type": "string" }, "where": { "type": ["string", "null"] } } } } };
+var checkpointStamp = validate10;
 var func0 = Object.prototype.hasOwnProperty;
-var func54 = require_ucs2length().default;
-var pattern0 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]*\\.mlpackage$", "u");
-var pattern1 = new RegExp("^[A-Z][A-Z0-9_]*$", "u");
+var func48 = require_ucs2length().default;
+var pattern2 = new RegExp("^[0-9a-f]{64}$", "u");
 function validate10(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  ;
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.path === void 0 || !func0.call(data, "path")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "path" }, message: "must have required property 'path'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.files === void 0 || !func0.call(data, "files")) {
+      const err1 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "files" }, message: "must have required property 'files'" };
+      if (vErrors === null) {
+        vErrors = [err1];
+      } else {
+        vErrors.push(err1);
+      }
+      errors++;
+    }
+    if (data.path !== void 0 && func0.call(data, "path")) {
+      let data0 = data.path;
+      if (typeof data0 === "string") {
+        if (func48(data0) < 1) {
+          const err2 = { instancePath: instancePath + "/path", schemaPath: "#/properties/path/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err2];
+          } else {
+            vErrors.push(err2);
+          }
+          errors++;
+        }
+      } else {
+        const err3 = { instancePath: instancePath + "/path", schemaPath: "#/properties/path/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err3];
+        } else {
+          vErrors.push(err3);
+        }
+        errors++;
+      }
+    }
+    if (data.files !== void 0 && func0.call(data, "files")) {
+      let data1 = data.files;
+      if (data1 && typeof data1 == "object" && !Array.isArray(data1)) {
+        for (const key0 of Object.keys(data1)) {
+          let data2 = data1[key0];
+          if (data2 && typeof data2 == "object" && !Array.isArray(data2)) {
+            if (data2.stat === void 0 || !func0.call(data2, "stat")) {
+              const err4 = { instancePath: instancePath + "/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/properties/files/additionalProperties/required", keyword: "required", params: { missingProperty: "stat" }, message: "must have required property 'stat'" };
+              if (vErrors === null) {
+                vErrors = [err4];
+              } else {
+                vErrors.push(err4);
+              }
+              errors++;
+            }
+            if (data2.sha256 === void 0 || !func0.call(data2, "sha256")) {
+              const err5 = { instancePath: instancePath + "/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/properties/files/additionalProperties/required", keyword: "required", params: { missingProperty: "sha256" }, message: "must have required property 'sha256'" };
+              if (vErrors === null) {
+                vErrors = [err5];
+              } else {
+                vErrors.push(err5);
+              }
+              errors++;
+            }
+            if (data2.stat !== void 0 && func0.call(data2, "stat")) {
+              let data3 = data2.stat;
+              if (typeof data3 === "string") {
+                if (func48(data3) < 1) {
+                  const err6 = { instancePath: instancePath + "/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1") + "/stat", schemaPath: "#/properties/files/additionalProperties/properties/stat/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                  if (vErrors === null) {
+                    vErrors = [err6];
+                  } else {
+                    vErrors.push(err6);
+                  }
+                  errors++;
+                }
+              } else {
+                const err7 = { instancePath: instancePath + "/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1") + "/stat", schemaPath: "#/properties/files/additionalProperties/properties/stat/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                if (vErrors === null) {
+                  vErrors = [err7];
+                } else {
+                  vErrors.push(err7);
+                }
+                errors++;
+              }
+            }
+            if (data2.sha256 !== void 0 && func0.call(data2, "sha256")) {
+              let data4 = data2.sha256;
+              if (typeof data4 === "string") {
+                if (!pattern2.test(data4)) {
+                  const err8 = { instancePath: instancePath + "/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1") + "/sha256", schemaPath: "manifest#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+                  if (vErrors === null) {
+                    vErrors = [err8];
+                  } else {
+                    vErrors.push(err8);
+                  }
+                  errors++;
+                }
+              } else {
+                const err9 = { instancePath: instancePath + "/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1") + "/sha256", schemaPath: "manifest#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                if (vErrors === null) {
+                  vErrors = [err9];
+                } else {
+                  vErrors.push(err9);
+                }
+                errors++;
+              }
+            }
+          } else {
+            const err10 = { instancePath: instancePath + "/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/properties/files/additionalProperties/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            if (vErrors === null) {
+              vErrors = [err10];
+            } else {
+              vErrors.push(err10);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err11 = { instancePath: instancePath + "/files", schemaPath: "#/properties/files/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err11];
+        } else {
+          vErrors.push(err11);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err12 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err12];
+    } else {
+      vErrors.push(err12);
+    }
+    errors++;
+  }
+  validate10.errors = vErrors;
+  return errors === 0;
+}
+var conversion = validate18;
+var schema35 = { "type": "object", "required": ["protocol", "ok", "python", "packages", "buckets", "seconds"], "properties": { "protocol": { "const": 1 }, "ok": { "const": true }, "python": { "type": "string", "minLength": 1 }, "packages": { "type": "object", "additionalProperties": { "type": "string" } }, "seconds": { "type": "object", "additionalProperties": { "type": "number" } }, "peak_rss_bytes": { "type": "integer", "minimum": 0 }, "buckets": { "type": "object", "additionalProperties": { "type": "object", "required": ["package", "layout_check_max_abs_logit_fp32", "operations"], "properties": { "package": { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*\\.mlpackage$" }, "layout_check_max_abs_logit_fp32": { "type": ["number", "null"], "minimum": 0 }, "operations": { "type": "object", "additionalProperties": { "type": "integer", "minimum": 0 } }, "seconds": { "type": "number", "minimum": 0 } } } } } };
+var schema36 = { "type": "object", "required": ["protocol", "ok", "error"], "properties": { "protocol": { "const": 1 }, "ok": { "const": false }, "error": { "type": "object", "required": ["code", "message"], "properties": { "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "message": { "type": "string" }, "where": { "type": ["string", "null"] } } } } };
+var pattern11 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]*\\.mlpackage$", "u");
+var pattern12 = new RegExp("^[A-Z][A-Z0-9_]*$", "u");
+function validate18(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -130,7 +277,7 @@ function validate10(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.python !== void 0 && func0.call(data, "python")) {
       let data2 = data.python;
       if (typeof data2 === "string") {
-        if (func54(data2) < 1) {
+        if (func48(data2) < 1) {
           const err8 = { instancePath: instancePath + "/python", schemaPath: "#/definitions/converted/properties/python/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
             vErrors = [err8];
@@ -257,7 +404,7 @@ function validate10(data, { instancePath = "", parentData, parentDataProperty, r
             if (data9.package !== void 0 && func0.call(data9, "package")) {
               let data10 = data9.package;
               if (typeof data10 === "string") {
-                if (!pattern0.test(data10)) {
+                if (!pattern11.test(data10)) {
                   const err19 = { instancePath: instancePath + "/buckets/" + key2.replace(/~/g, "~0").replace(/\//g, "~1") + "/package", schemaPath: "#/definitions/converted/properties/buckets/additionalProperties/properties/package/pattern", keyword: "pattern", params: { pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*\\.mlpackage$" }, message: 'must match pattern "^[A-Za-z0-9][A-Za-z0-9._-]*\\.mlpackage$"' };
                   if (vErrors === null) {
                     vErrors = [err19];
@@ -279,7 +426,7 @@ function validate10(data, { instancePath = "", parentData, parentDataProperty, r
             if (data9.layout_check_max_abs_logit_fp32 !== void 0 && func0.call(data9, "layout_check_max_abs_logit_fp32")) {
               let data11 = data9.layout_check_max_abs_logit_fp32;
               if (!(typeof data11 == "number" && isFinite(data11)) && data11 !== null) {
-                const err21 = { instancePath: instancePath + "/buckets/" + key2.replace(/~/g, "~0").replace(/\//g, "~1") + "/layout_check_max_abs_logit_fp32", schemaPath: "#/definitions/converted/properties/buckets/additionalProperties/properties/layout_check_max_abs_logit_fp32/type", keyword: "type", params: { type: schema12.properties.buckets.additionalProperties.properties.layout_check_max_abs_logit_fp32.type }, message: "must be number,null" };
+                const err21 = { instancePath: instancePath + "/buckets/" + key2.replace(/~/g, "~0").replace(/\//g, "~1") + "/layout_check_max_abs_logit_fp32", schemaPath: "#/definitions/converted/properties/buckets/additionalProperties/properties/layout_check_max_abs_logit_fp32/type", keyword: "type", params: { type: schema35.properties.buckets.additionalProperties.properties.layout_check_max_abs_logit_fp32.type }, message: "must be number,null" };
                 if (vErrors === null) {
                   vErrors = [err21];
                 } else {
@@ -466,7 +613,7 @@ function validate10(data, { instancePath = "", parentData, parentDataProperty, r
         if (data17.code !== void 0 && func0.call(data17, "code")) {
           let data18 = data17.code;
           if (typeof data18 === "string") {
-            if (!pattern1.test(data18)) {
+            if (!pattern12.test(data18)) {
               const err38 = { instancePath: instancePath + "/error/code", schemaPath: "#/definitions/conversionRefused/properties/error/properties/code/pattern", keyword: "pattern", params: { pattern: "^[A-Z][A-Z0-9_]*$" }, message: 'must match pattern "^[A-Z][A-Z0-9_]*$"' };
               if (vErrors === null) {
                 vErrors = [err38];
@@ -499,7 +646,7 @@ function validate10(data, { instancePath = "", parentData, parentDataProperty, r
         if (data17.where !== void 0 && func0.call(data17, "where")) {
           let data20 = data17.where;
           if (typeof data20 !== "string" && data20 !== null) {
-            const err41 = { instancePath: instancePath + "/error/where", schemaPath: "#/definitions/conversionRefused/properties/error/properties/where/type", keyword: "type", params: { type: schema13.properties.error.properties.where.type }, message: "must be string,null" };
+            const err41 = { instancePath: instancePath + "/error/where", schemaPath: "#/definitions/conversionRefused/properties/error/properties/where/type", keyword: "type", params: { type: schema36.properties.error.properties.where.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err41];
             } else {
@@ -555,15 +702,14 @@ function validate10(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
   }
-  validate10.errors = vErrors;
+  validate18.errors = vErrors;
   return errors === 0;
 }
-var goldens = validate11;
-var schema15 = { "type": "object", "required": ["name", "state", "questions", "items", "logits", "action_logits"], "properties": { "name": { "type": "string", "minLength": 1 }, "state": {}, "questions": { "type": ["object", "array"] }, "items": { "type": "array", "items": { "type": "object", "required": ["ids", "markers", "qtype"], "properties": { "ids": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "markers": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "qtype": { "enum": [0, 1, 2] } } } }, "logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "action_logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "answers": { "type": "object" } } };
-var pattern2 = new RegExp("^[a-z0-9][a-z0-9-]{0,63}$", "u");
-var pattern3 = new RegExp("^[0-9a-f]{40}$", "u");
-var pattern4 = new RegExp("^[0-9a-f]{64}$", "u");
-function validate11(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+var goldens = validate19;
+var schema38 = { "type": "object", "required": ["name", "state", "questions", "items", "logits", "action_logits"], "properties": { "name": { "type": "string", "minLength": 1 }, "state": {}, "questions": { "type": ["object", "array"] }, "items": { "type": "array", "items": { "type": "object", "required": ["ids", "markers", "qtype"], "properties": { "ids": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "markers": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "qtype": { "enum": [0, 1, 2] } } } }, "logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "action_logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "answers": { "type": "object" } } };
+var pattern0 = new RegExp("^[a-z0-9][a-z0-9-]{0,63}$", "u");
+var pattern1 = new RegExp("^[0-9a-f]{40}$", "u");
+function validate19(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -656,7 +802,7 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.model !== void 0 && func0.call(data, "model")) {
       let data2 = data.model;
       if (typeof data2 === "string") {
-        if (!pattern2.test(data2)) {
+        if (!pattern0.test(data2)) {
           const err9 = { instancePath: instancePath + "/model", schemaPath: "#/properties/model/pattern", keyword: "pattern", params: { pattern: "^[a-z0-9][a-z0-9-]{0,63}$" }, message: 'must match pattern "^[a-z0-9][a-z0-9-]{0,63}$"' };
           if (vErrors === null) {
             vErrors = [err9];
@@ -678,7 +824,7 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.revision !== void 0 && func0.call(data, "revision")) {
       let data3 = data.revision;
       if (typeof data3 === "string") {
-        if (!pattern3.test(data3)) {
+        if (!pattern1.test(data3)) {
           const err11 = { instancePath: instancePath + "/revision", schemaPath: "#/properties/revision/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{40}$" }, message: 'must match pattern "^[0-9a-f]{40}$"' };
           if (vErrors === null) {
             vErrors = [err11];
@@ -700,7 +846,7 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.reference !== void 0 && func0.call(data, "reference")) {
       let data4 = data.reference;
       if (typeof data4 === "string") {
-        if (func54(data4) < 1) {
+        if (func48(data4) < 1) {
           const err13 = { instancePath: instancePath + "/reference", schemaPath: "#/properties/reference/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
             vErrors = [err13];
@@ -746,7 +892,7 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.source_weights_sha256 !== void 0 && func0.call(data, "source_weights_sha256")) {
       let data7 = data.source_weights_sha256;
       if (typeof data7 === "string") {
-        if (!pattern4.test(data7)) {
+        if (!pattern2.test(data7)) {
           const err17 = { instancePath: instancePath + "/source_weights_sha256", schemaPath: "#/properties/source_weights_sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
           if (vErrors === null) {
             vErrors = [err17];
@@ -838,7 +984,7 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
             if (data9.name !== void 0 && func0.call(data9, "name")) {
               let data10 = data9.name;
               if (typeof data10 === "string") {
-                if (func54(data10) < 1) {
+                if (func48(data10) < 1) {
                   const err26 = { instancePath: instancePath + "/cases/" + i0 + "/name", schemaPath: "#/definitions/case/properties/name/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
                   if (vErrors === null) {
                     vErrors = [err26];
@@ -860,7 +1006,7 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
             if (data9.questions !== void 0 && func0.call(data9, "questions")) {
               let data11 = data9.questions;
               if (!data11 || typeof data11 != "object") {
-                const err28 = { instancePath: instancePath + "/cases/" + i0 + "/questions", schemaPath: "#/definitions/case/properties/questions/type", keyword: "type", params: { type: schema15.properties.questions.type }, message: "must be object,array" };
+                const err28 = { instancePath: instancePath + "/cases/" + i0 + "/questions", schemaPath: "#/definitions/case/properties/questions/type", keyword: "type", params: { type: schema38.properties.questions.type }, message: "must be object,array" };
                 if (vErrors === null) {
                   vErrors = [err28];
                 } else {
@@ -998,7 +1144,7 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
                     if (data13.qtype !== void 0 && func0.call(data13, "qtype")) {
                       let data18 = data13.qtype;
                       if (!(data18 === 0 || data18 === 1 || data18 === 2)) {
-                        const err40 = { instancePath: instancePath + "/cases/" + i0 + "/items/" + i1 + "/qtype", schemaPath: "#/definitions/case/properties/items/items/properties/qtype/enum", keyword: "enum", params: { allowedValues: schema15.properties.items.items.properties.qtype.enum }, message: "must be equal to one of the allowed values" };
+                        const err40 = { instancePath: instancePath + "/cases/" + i0 + "/items/" + i1 + "/qtype", schemaPath: "#/definitions/case/properties/items/items/properties/qtype/enum", keyword: "enum", params: { allowedValues: schema38.properties.items.items.properties.qtype.enum }, message: "must be equal to one of the allowed values" };
                         if (vErrors === null) {
                           vErrors = [err40];
                         } else {
@@ -1166,14 +1312,14 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate11.errors = vErrors;
+  validate19.errors = vErrors;
   return errors === 0;
 }
-var manifest = validate12;
-var schema16 = { "$id": "manifest", "title": "Manifest", "description": "manifest.json of a registered artifact: laya-apple manifest v1 and this project's additions.", "type": "object", "required": ["format", "format_version", "status", "source", "artifact", "placement", "platform", "parity", "integrity"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "validated" }, "source": { "$ref": "#/definitions/source" }, "artifact": { "$ref": "#/definitions/artifact" }, "placement": { "$ref": "#/definitions/placement" }, "platform": { "$ref": "#/definitions/platform" }, "parity": { "$ref": "#/definitions/parity" }, "integrity": { "type": "object", "required": ["artifact_sha256"], "properties": { "artifact_sha256": { "$ref": "#/definitions/sha256" }, "tree_hash": { "type": "string", "minLength": 1 }, "tree_v2": { "$ref": "#/definitions/sha256" } } }, "created_at": { "type": "string", "minLength": 1 }, "conversion": { "type": "object" }, "compiler": { "type": "object", "required": ["name", "version", "kind", "executable_sha256"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "kind": { "enum": ["portable", "apple"] }, "executable_sha256": { "$ref": "#/definitions/sha256" } } }, "evidence": { "type": "object", "required": ["kind", "executor", "profile", "artifact_sha256"], "properties": { "kind": { "enum": ["portable", "apple"] }, "executor": { "type": "object", "required": ["name", "version"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "precision": { "type": "object" } } }, "profile": { "type": "string", "minLength": 1 }, "artifact_sha256": { "$ref": "#/definitions/sha256" } } }, "checkpoint": { "type": "object", "required": ["files"], "properties": { "files": { "type": "object", "additionalProperties": { "$ref": "#/definitions/sha256" } } } }, "toolchain": { "type": "object" }, "timings": { "type": "object" }, "imported": { "type": "object" } }, "definitions": { "sha256": { "type": "string", "pattern": "^[0-9a-f]{64}$" }, "count": { "type": "integer", "minimum": 0 }, "source": { "type": "object", "required": ["model", "repo", "revision", "weights_sha256"], "properties": { "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" } } }, "artifact": { "type": "object", "required": ["graph", "length", "batch", "precision", "max_options"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 }, "batch": { "type": "integer", "minimum": 1 }, "precision": { "type": "string", "minLength": 1 }, "max_options": { "type": "integer", "minimum": 1 }, "inputs": { "type": "array", "items": { "type": "string" } }, "outputs": { "type": "array", "items": { "type": "string" } }, "quantization": { "type": ["object", "null"] } } }, "placement": { "type": "object", "required": ["compute_units"], "properties": { "compute_units": { "type": "string", "minLength": 1 }, "transitions": { "$ref": "#/definitions/count" }, "ops": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } }, "cost_share": { "type": "object", "additionalProperties": { "type": "number" } }, "operations": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } } } }, "platform": { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } }, "parity": { "type": "object", "required": ["passed"], "properties": { "passed": { "const": true }, "precision": { "type": "string" }, "tolerance": { "type": "number", "exclusiveMinimum": 0 }, "rows": { "type": "integer", "minimum": 1 }, "skipped_rows": { "$ref": "#/definitions/count" }, "token_mismatch_cases": { "$ref": "#/definitions/count" }, "prob_max_abs": { "type": "number", "minimum": 0 }, "action_prob_max_abs": { "type": "number", "minimum": 0 }, "logit_max_abs": { "type": "number", "minimum": 0 }, "hard_mismatches": { "$ref": "#/definitions/count" }, "near_tie_flips": { "type": "array", "items": { "type": "object" } }, "all_finite": { "type": "boolean" }, "repeat_identical": { "type": "boolean" }, "reference": { "type": "string" }, "goldens_sha256": { "$ref": "#/definitions/sha256" } } } } };
-var schema19 = { "type": "object", "required": ["graph", "length", "batch", "precision", "max_options"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 }, "batch": { "type": "integer", "minimum": 1 }, "precision": { "type": "string", "minLength": 1 }, "max_options": { "type": "integer", "minimum": 1 }, "inputs": { "type": "array", "items": { "type": "string" } }, "outputs": { "type": "array", "items": { "type": "string" } }, "quantization": { "type": ["object", "null"] } } };
-var schema24 = { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } };
-function validate13(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+var manifest = validate11;
+var schema12 = { "$id": "manifest", "title": "Manifest", "description": "manifest.json of a registered artifact: laya-apple manifest v1 and this project's additions.", "type": "object", "required": ["format", "format_version", "status", "source", "artifact", "placement", "platform", "parity", "integrity"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "validated" }, "source": { "$ref": "#/definitions/source" }, "artifact": { "$ref": "#/definitions/artifact" }, "placement": { "$ref": "#/definitions/placement" }, "platform": { "$ref": "#/definitions/platform" }, "parity": { "$ref": "#/definitions/parity" }, "integrity": { "type": "object", "required": ["artifact_sha256"], "properties": { "artifact_sha256": { "$ref": "#/definitions/sha256" }, "tree_hash": { "type": "string", "minLength": 1 }, "tree_v2": { "$ref": "#/definitions/sha256" }, "files": { "type": "array", "items": { "type": "object", "required": ["path", "bytes", "sha256"], "properties": { "path": { "type": "string", "minLength": 1 }, "bytes": { "$ref": "#/definitions/count" }, "sha256": { "$ref": "#/definitions/sha256" } } } } } }, "created_at": { "type": "string", "minLength": 1 }, "conversion": { "type": "object" }, "compiler": { "type": "object", "required": ["name", "version", "kind", "executable_sha256"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "kind": { "enum": ["portable", "apple"] }, "executable_sha256": { "$ref": "#/definitions/sha256" } } }, "evidence": { "type": "object", "required": ["kind", "executor", "profile", "artifact_sha256"], "properties": { "kind": { "enum": ["portable", "apple"] }, "executor": { "type": "object", "required": ["name", "version"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "precision": { "type": "object" } } }, "profile": { "type": "string", "minLength": 1 }, "artifact_sha256": { "$ref": "#/definitions/sha256" } } }, "checkpoint": { "type": "object", "required": ["files"], "properties": { "files": { "type": "object", "additionalProperties": { "$ref": "#/definitions/sha256" } } } }, "toolchain": { "type": "object" }, "timings": { "type": "object" }, "imported": { "type": "object" } }, "definitions": { "sha256": { "type": "string", "pattern": "^[0-9a-f]{64}$" }, "count": { "type": "integer", "minimum": 0 }, "source": { "type": "object", "required": ["model", "repo", "revision", "weights_sha256"], "properties": { "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" } } }, "artifact": { "type": "object", "required": ["graph", "length", "batch", "precision", "max_options"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 }, "batch": { "type": "integer", "minimum": 1 }, "precision": { "type": "string", "minLength": 1 }, "max_options": { "type": "integer", "minimum": 1 }, "inputs": { "type": "array", "items": { "type": "string" } }, "outputs": { "type": "array", "items": { "type": "string" } }, "quantization": { "type": ["object", "null"] } } }, "placement": { "type": "object", "required": ["compute_units"], "properties": { "compute_units": { "type": "string", "minLength": 1 }, "transitions": { "$ref": "#/definitions/count" }, "ops": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } }, "cost_share": { "type": "object", "additionalProperties": { "type": "number" } }, "operations": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } } } }, "platform": { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } }, "parity": { "type": "object", "required": ["passed"], "properties": { "passed": { "const": true }, "precision": { "type": "string" }, "tolerance": { "type": "number", "exclusiveMinimum": 0 }, "rows": { "type": "integer", "minimum": 1 }, "skipped_rows": { "$ref": "#/definitions/count" }, "token_mismatch_cases": { "$ref": "#/definitions/count" }, "prob_max_abs": { "type": "number", "minimum": 0 }, "action_prob_max_abs": { "type": "number", "minimum": 0 }, "logit_max_abs": { "type": "number", "minimum": 0 }, "hard_mismatches": { "$ref": "#/definitions/count" }, "near_tie_flips": { "type": "array", "items": { "type": "object" } }, "all_finite": { "type": "boolean" }, "repeat_identical": { "type": "boolean" }, "reference": { "type": "string" }, "goldens_sha256": { "$ref": "#/definitions/sha256" } } } } };
+var schema15 = { "type": "object", "required": ["graph", "length", "batch", "precision", "max_options"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 }, "batch": { "type": "integer", "minimum": 1 }, "precision": { "type": "string", "minLength": 1 }, "max_options": { "type": "integer", "minimum": 1 }, "inputs": { "type": "array", "items": { "type": "string" } }, "outputs": { "type": "array", "items": { "type": "string" } }, "quantization": { "type": ["object", "null"] } } };
+var schema20 = { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } };
+function validate12(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
   if (data && typeof data == "object" && !Array.isArray(data)) {
@@ -1216,7 +1362,7 @@ function validate13(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.model !== void 0 && func0.call(data, "model")) {
       let data0 = data.model;
       if (typeof data0 === "string") {
-        if (!pattern2.test(data0)) {
+        if (!pattern0.test(data0)) {
           const err4 = { instancePath: instancePath + "/model", schemaPath: "#/properties/model/pattern", keyword: "pattern", params: { pattern: "^[a-z0-9][a-z0-9-]{0,63}$" }, message: 'must match pattern "^[a-z0-9][a-z0-9-]{0,63}$"' };
           if (vErrors === null) {
             vErrors = [err4];
@@ -1238,7 +1384,7 @@ function validate13(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.repo !== void 0 && func0.call(data, "repo")) {
       let data1 = data.repo;
       if (typeof data1 === "string") {
-        if (func54(data1) < 1) {
+        if (func48(data1) < 1) {
           const err6 = { instancePath: instancePath + "/repo", schemaPath: "#/properties/repo/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
             vErrors = [err6];
@@ -1260,7 +1406,7 @@ function validate13(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.revision !== void 0 && func0.call(data, "revision")) {
       let data2 = data.revision;
       if (typeof data2 === "string") {
-        if (!pattern3.test(data2)) {
+        if (!pattern1.test(data2)) {
           const err8 = { instancePath: instancePath + "/revision", schemaPath: "#/properties/revision/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{40}$" }, message: 'must match pattern "^[0-9a-f]{40}$"' };
           if (vErrors === null) {
             vErrors = [err8];
@@ -1282,7 +1428,7 @@ function validate13(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.weights_sha256 !== void 0 && func0.call(data, "weights_sha256")) {
       let data3 = data.weights_sha256;
       if (typeof data3 === "string") {
-        if (!pattern4.test(data3)) {
+        if (!pattern2.test(data3)) {
           const err10 = { instancePath: instancePath + "/weights_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
           if (vErrors === null) {
             vErrors = [err10];
@@ -1310,10 +1456,10 @@ function validate13(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate13.errors = vErrors;
+  validate12.errors = vErrors;
   return errors === 0;
 }
-function validate15(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate14(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
   if (data && typeof data == "object" && !Array.isArray(data)) {
@@ -1329,7 +1475,7 @@ function validate15(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.compute_units !== void 0 && func0.call(data, "compute_units")) {
       let data0 = data.compute_units;
       if (typeof data0 === "string") {
-        if (func54(data0) < 1) {
+        if (func48(data0) < 1) {
           const err1 = { instancePath: instancePath + "/compute_units", schemaPath: "#/properties/compute_units/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
             vErrors = [err1];
@@ -1477,10 +1623,10 @@ function validate15(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate15.errors = vErrors;
+  validate14.errors = vErrors;
   return errors === 0;
 }
-function validate17(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate16(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
   if (data && typeof data == "object" && !Array.isArray(data)) {
@@ -1757,7 +1903,7 @@ function validate17(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.goldens_sha256 !== void 0 && func0.call(data, "goldens_sha256")) {
       let data15 = data.goldens_sha256;
       if (typeof data15 === "string") {
-        if (!pattern4.test(data15)) {
+        if (!pattern2.test(data15)) {
           const err24 = { instancePath: instancePath + "/goldens_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
           if (vErrors === null) {
             vErrors = [err24];
@@ -1785,10 +1931,10 @@ function validate17(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate17.errors = vErrors;
+  validate16.errors = vErrors;
   return errors === 0;
 }
-function validate12(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate11(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -1908,8 +2054,8 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
     if (data.source !== void 0 && func0.call(data, "source")) {
-      if (!validate13(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
-        vErrors = vErrors === null ? validate13.errors : vErrors.concat(validate13.errors);
+      if (!validate12(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
+        vErrors = vErrors === null ? validate12.errors : vErrors.concat(validate12.errors);
         errors = vErrors.length;
       }
     }
@@ -1964,7 +2110,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
         if (data4.graph !== void 0 && func0.call(data4, "graph")) {
           let data5 = data4.graph;
           if (typeof data5 === "string") {
-            if (func54(data5) < 1) {
+            if (func48(data5) < 1) {
               const err17 = { instancePath: instancePath + "/artifact/graph", schemaPath: "#/definitions/artifact/properties/graph/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
                 vErrors = [err17];
@@ -2032,7 +2178,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
         if (data4.precision !== void 0 && func0.call(data4, "precision")) {
           let data8 = data4.precision;
           if (typeof data8 === "string") {
-            if (func54(data8) < 1) {
+            if (func48(data8) < 1) {
               const err23 = { instancePath: instancePath + "/artifact/precision", schemaPath: "#/definitions/artifact/properties/precision/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
                 vErrors = [err23];
@@ -2127,7 +2273,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
         if (data4.quantization !== void 0 && func0.call(data4, "quantization")) {
           let data14 = data4.quantization;
           if (!(data14 && typeof data14 == "object" && !Array.isArray(data14)) && data14 !== null) {
-            const err31 = { instancePath: instancePath + "/artifact/quantization", schemaPath: "#/definitions/artifact/properties/quantization/type", keyword: "type", params: { type: schema19.properties.quantization.type }, message: "must be object,null" };
+            const err31 = { instancePath: instancePath + "/artifact/quantization", schemaPath: "#/definitions/artifact/properties/quantization/type", keyword: "type", params: { type: schema15.properties.quantization.type }, message: "must be object,null" };
             if (vErrors === null) {
               vErrors = [err31];
             } else {
@@ -2147,8 +2293,8 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
     if (data.placement !== void 0 && func0.call(data, "placement")) {
-      if (!validate15(data.placement, { instancePath: instancePath + "/placement", parentData: data, parentDataProperty: "placement", rootData })) {
-        vErrors = vErrors === null ? validate15.errors : vErrors.concat(validate15.errors);
+      if (!validate14(data.placement, { instancePath: instancePath + "/placement", parentData: data, parentDataProperty: "placement", rootData })) {
+        vErrors = vErrors === null ? validate14.errors : vErrors.concat(validate14.errors);
         errors = vErrors.length;
       }
     }
@@ -2185,7 +2331,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
         if (data16.soc !== void 0 && func0.call(data16, "soc")) {
           let data17 = data16.soc;
           if (typeof data17 === "string") {
-            if (func54(data17) < 1) {
+            if (func48(data17) < 1) {
               const err36 = { instancePath: instancePath + "/platform/soc", schemaPath: "#/definitions/platform/properties/soc/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
                 vErrors = [err36];
@@ -2207,7 +2353,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
         if (data16.macos !== void 0 && func0.call(data16, "macos")) {
           let data18 = data16.macos;
           if (typeof data18 === "string") {
-            if (func54(data18) < 1) {
+            if (func48(data18) < 1) {
               const err38 = { instancePath: instancePath + "/platform/macos", schemaPath: "#/definitions/platform/properties/macos/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
                 vErrors = [err38];
@@ -2229,7 +2375,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
         if (data16.macos_build !== void 0 && func0.call(data16, "macos_build")) {
           let data19 = data16.macos_build;
           if (typeof data19 !== "string" && data19 !== null) {
-            const err40 = { instancePath: instancePath + "/platform/macos_build", schemaPath: "#/definitions/platform/properties/macos_build/type", keyword: "type", params: { type: schema24.properties.macos_build.type }, message: "must be string,null" };
+            const err40 = { instancePath: instancePath + "/platform/macos_build", schemaPath: "#/definitions/platform/properties/macos_build/type", keyword: "type", params: { type: schema20.properties.macos_build.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err40];
             } else {
@@ -2241,7 +2387,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
         if (data16.coremltools !== void 0 && func0.call(data16, "coremltools")) {
           let data20 = data16.coremltools;
           if (typeof data20 !== "string" && data20 !== null) {
-            const err41 = { instancePath: instancePath + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/type", keyword: "type", params: { type: schema24.properties.coremltools.type }, message: "must be string,null" };
+            const err41 = { instancePath: instancePath + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/type", keyword: "type", params: { type: schema20.properties.coremltools.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err41];
             } else {
@@ -2250,7 +2396,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
             errors++;
           }
           if (typeof data20 === "string") {
-            if (func54(data20) < 1) {
+            if (func48(data20) < 1) {
               const err42 = { instancePath: instancePath + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
                 vErrors = [err42];
@@ -2272,8 +2418,8 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
     if (data.parity !== void 0 && func0.call(data, "parity")) {
-      if (!validate17(data.parity, { instancePath: instancePath + "/parity", parentData: data, parentDataProperty: "parity", rootData })) {
-        vErrors = vErrors === null ? validate17.errors : vErrors.concat(validate17.errors);
+      if (!validate16(data.parity, { instancePath: instancePath + "/parity", parentData: data, parentDataProperty: "parity", rootData })) {
+        vErrors = vErrors === null ? validate16.errors : vErrors.concat(validate16.errors);
         errors = vErrors.length;
       }
     }
@@ -2292,7 +2438,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
         if (data22.artifact_sha256 !== void 0 && func0.call(data22, "artifact_sha256")) {
           let data23 = data22.artifact_sha256;
           if (typeof data23 === "string") {
-            if (!pattern4.test(data23)) {
+            if (!pattern2.test(data23)) {
               const err45 = { instancePath: instancePath + "/integrity/artifact_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
               if (vErrors === null) {
                 vErrors = [err45];
@@ -2314,7 +2460,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
         if (data22.tree_hash !== void 0 && func0.call(data22, "tree_hash")) {
           let data24 = data22.tree_hash;
           if (typeof data24 === "string") {
-            if (func54(data24) < 1) {
+            if (func48(data24) < 1) {
               const err47 = { instancePath: instancePath + "/integrity/tree_hash", schemaPath: "#/properties/integrity/properties/tree_hash/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
                 vErrors = [err47];
@@ -2336,7 +2482,7 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
         if (data22.tree_v2 !== void 0 && func0.call(data22, "tree_v2")) {
           let data25 = data22.tree_v2;
           if (typeof data25 === "string") {
-            if (!pattern4.test(data25)) {
+            if (!pattern2.test(data25)) {
               const err49 = { instancePath: instancePath + "/integrity/tree_v2", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
               if (vErrors === null) {
                 vErrors = [err49];
@@ -2355,182 +2501,185 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
             errors++;
           }
         }
+        if (data22.files !== void 0 && func0.call(data22, "files")) {
+          let data26 = data22.files;
+          if (Array.isArray(data26)) {
+            const len2 = data26.length;
+            for (let i2 = 0; i2 < len2; i2++) {
+              let data27 = data26[i2];
+              if (data27 && typeof data27 == "object" && !Array.isArray(data27)) {
+                if (data27.path === void 0 || !func0.call(data27, "path")) {
+                  const err51 = { instancePath: instancePath + "/integrity/files/" + i2, schemaPath: "#/properties/integrity/properties/files/items/required", keyword: "required", params: { missingProperty: "path" }, message: "must have required property 'path'" };
+                  if (vErrors === null) {
+                    vErrors = [err51];
+                  } else {
+                    vErrors.push(err51);
+                  }
+                  errors++;
+                }
+                if (data27.bytes === void 0 || !func0.call(data27, "bytes")) {
+                  const err52 = { instancePath: instancePath + "/integrity/files/" + i2, schemaPath: "#/properties/integrity/properties/files/items/required", keyword: "required", params: { missingProperty: "bytes" }, message: "must have required property 'bytes'" };
+                  if (vErrors === null) {
+                    vErrors = [err52];
+                  } else {
+                    vErrors.push(err52);
+                  }
+                  errors++;
+                }
+                if (data27.sha256 === void 0 || !func0.call(data27, "sha256")) {
+                  const err53 = { instancePath: instancePath + "/integrity/files/" + i2, schemaPath: "#/properties/integrity/properties/files/items/required", keyword: "required", params: { missingProperty: "sha256" }, message: "must have required property 'sha256'" };
+                  if (vErrors === null) {
+                    vErrors = [err53];
+                  } else {
+                    vErrors.push(err53);
+                  }
+                  errors++;
+                }
+                if (data27.path !== void 0 && func0.call(data27, "path")) {
+                  let data28 = data27.path;
+                  if (typeof data28 === "string") {
+                    if (func48(data28) < 1) {
+                      const err54 = { instancePath: instancePath + "/integrity/files/" + i2 + "/path", schemaPath: "#/properties/integrity/properties/files/items/properties/path/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                      if (vErrors === null) {
+                        vErrors = [err54];
+                      } else {
+                        vErrors.push(err54);
+                      }
+                      errors++;
+                    }
+                  } else {
+                    const err55 = { instancePath: instancePath + "/integrity/files/" + i2 + "/path", schemaPath: "#/properties/integrity/properties/files/items/properties/path/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    if (vErrors === null) {
+                      vErrors = [err55];
+                    } else {
+                      vErrors.push(err55);
+                    }
+                    errors++;
+                  }
+                }
+                if (data27.bytes !== void 0 && func0.call(data27, "bytes")) {
+                  let data29 = data27.bytes;
+                  if (!(typeof data29 == "number" && (!(data29 % 1) && !isNaN(data29)) && isFinite(data29))) {
+                    const err56 = { instancePath: instancePath + "/integrity/files/" + i2 + "/bytes", schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+                    if (vErrors === null) {
+                      vErrors = [err56];
+                    } else {
+                      vErrors.push(err56);
+                    }
+                    errors++;
+                  }
+                  if (typeof data29 == "number" && isFinite(data29)) {
+                    if (data29 < 0 || isNaN(data29)) {
+                      const err57 = { instancePath: instancePath + "/integrity/files/" + i2 + "/bytes", schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+                      if (vErrors === null) {
+                        vErrors = [err57];
+                      } else {
+                        vErrors.push(err57);
+                      }
+                      errors++;
+                    }
+                  }
+                }
+                if (data27.sha256 !== void 0 && func0.call(data27, "sha256")) {
+                  let data30 = data27.sha256;
+                  if (typeof data30 === "string") {
+                    if (!pattern2.test(data30)) {
+                      const err58 = { instancePath: instancePath + "/integrity/files/" + i2 + "/sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+                      if (vErrors === null) {
+                        vErrors = [err58];
+                      } else {
+                        vErrors.push(err58);
+                      }
+                      errors++;
+                    }
+                  } else {
+                    const err59 = { instancePath: instancePath + "/integrity/files/" + i2 + "/sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    if (vErrors === null) {
+                      vErrors = [err59];
+                    } else {
+                      vErrors.push(err59);
+                    }
+                    errors++;
+                  }
+                }
+              } else {
+                const err60 = { instancePath: instancePath + "/integrity/files/" + i2, schemaPath: "#/properties/integrity/properties/files/items/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+                if (vErrors === null) {
+                  vErrors = [err60];
+                } else {
+                  vErrors.push(err60);
+                }
+                errors++;
+              }
+            }
+          } else {
+            const err61 = { instancePath: instancePath + "/integrity/files", schemaPath: "#/properties/integrity/properties/files/type", keyword: "type", params: { type: "array" }, message: "must be array" };
+            if (vErrors === null) {
+              vErrors = [err61];
+            } else {
+              vErrors.push(err61);
+            }
+            errors++;
+          }
+        }
       } else {
-        const err51 = { instancePath: instancePath + "/integrity", schemaPath: "#/properties/integrity/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        const err62 = { instancePath: instancePath + "/integrity", schemaPath: "#/properties/integrity/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
-          vErrors = [err51];
+          vErrors = [err62];
         } else {
-          vErrors.push(err51);
+          vErrors.push(err62);
         }
         errors++;
       }
     }
     if (data.created_at !== void 0 && func0.call(data, "created_at")) {
-      let data26 = data.created_at;
-      if (typeof data26 === "string") {
-        if (func54(data26) < 1) {
-          const err52 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+      let data31 = data.created_at;
+      if (typeof data31 === "string") {
+        if (func48(data31) < 1) {
+          const err63 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
-            vErrors = [err52];
+            vErrors = [err63];
           } else {
-            vErrors.push(err52);
+            vErrors.push(err63);
           }
           errors++;
         }
       } else {
-        const err53 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        const err64 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/type", keyword: "type", params: { type: "string" }, message: "must be string" };
         if (vErrors === null) {
-          vErrors = [err53];
+          vErrors = [err64];
         } else {
-          vErrors.push(err53);
+          vErrors.push(err64);
         }
         errors++;
       }
     }
     if (data.conversion !== void 0 && func0.call(data, "conversion")) {
-      let data27 = data.conversion;
-      if (!(data27 && typeof data27 == "object" && !Array.isArray(data27))) {
-        const err54 = { instancePath: instancePath + "/conversion", schemaPath: "#/properties/conversion/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+      let data32 = data.conversion;
+      if (!(data32 && typeof data32 == "object" && !Array.isArray(data32))) {
+        const err65 = { instancePath: instancePath + "/conversion", schemaPath: "#/properties/conversion/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
-          vErrors = [err54];
+          vErrors = [err65];
         } else {
-          vErrors.push(err54);
+          vErrors.push(err65);
         }
         errors++;
       }
     }
     if (data.compiler !== void 0 && func0.call(data, "compiler")) {
-      let data28 = data.compiler;
-      if (data28 && typeof data28 == "object" && !Array.isArray(data28)) {
-        if (data28.name === void 0 || !func0.call(data28, "name")) {
-          const err55 = { instancePath: instancePath + "/compiler", schemaPath: "#/properties/compiler/required", keyword: "required", params: { missingProperty: "name" }, message: "must have required property 'name'" };
-          if (vErrors === null) {
-            vErrors = [err55];
-          } else {
-            vErrors.push(err55);
-          }
-          errors++;
-        }
-        if (data28.version === void 0 || !func0.call(data28, "version")) {
-          const err56 = { instancePath: instancePath + "/compiler", schemaPath: "#/properties/compiler/required", keyword: "required", params: { missingProperty: "version" }, message: "must have required property 'version'" };
-          if (vErrors === null) {
-            vErrors = [err56];
-          } else {
-            vErrors.push(err56);
-          }
-          errors++;
-        }
-        if (data28.kind === void 0 || !func0.call(data28, "kind")) {
-          const err57 = { instancePath: instancePath + "/compiler", schemaPath: "#/properties/compiler/required", keyword: "required", params: { missingProperty: "kind" }, message: "must have required property 'kind'" };
-          if (vErrors === null) {
-            vErrors = [err57];
-          } else {
-            vErrors.push(err57);
-          }
-          errors++;
-        }
-        if (data28.executable_sha256 === void 0 || !func0.call(data28, "executable_sha256")) {
-          const err58 = { instancePath: instancePath + "/compiler", schemaPath: "#/properties/compiler/required", keyword: "required", params: { missingProperty: "executable_sha256" }, message: "must have required property 'executable_sha256'" };
-          if (vErrors === null) {
-            vErrors = [err58];
-          } else {
-            vErrors.push(err58);
-          }
-          errors++;
-        }
-        if (data28.name !== void 0 && func0.call(data28, "name")) {
-          let data29 = data28.name;
-          if (typeof data29 === "string") {
-            if (func54(data29) < 1) {
-              const err59 = { instancePath: instancePath + "/compiler/name", schemaPath: "#/properties/compiler/properties/name/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
-              if (vErrors === null) {
-                vErrors = [err59];
-              } else {
-                vErrors.push(err59);
-              }
-              errors++;
-            }
-          } else {
-            const err60 = { instancePath: instancePath + "/compiler/name", schemaPath: "#/properties/compiler/properties/name/type", keyword: "type", params: { type: "string" }, message: "must be string" };
-            if (vErrors === null) {
-              vErrors = [err60];
-            } else {
-              vErrors.push(err60);
-            }
-            errors++;
-          }
-        }
-        if (data28.version !== void 0 && func0.call(data28, "version")) {
-          let data30 = data28.version;
-          if (typeof data30 === "string") {
-            if (func54(data30) < 1) {
-              const err61 = { instancePath: instancePath + "/compiler/version", schemaPath: "#/properties/compiler/properties/version/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
-              if (vErrors === null) {
-                vErrors = [err61];
-              } else {
-                vErrors.push(err61);
-              }
-              errors++;
-            }
-          } else {
-            const err62 = { instancePath: instancePath + "/compiler/version", schemaPath: "#/properties/compiler/properties/version/type", keyword: "type", params: { type: "string" }, message: "must be string" };
-            if (vErrors === null) {
-              vErrors = [err62];
-            } else {
-              vErrors.push(err62);
-            }
-            errors++;
-          }
-        }
-        if (data28.kind !== void 0 && func0.call(data28, "kind")) {
-          let data31 = data28.kind;
-          if (!(data31 === "portable" || data31 === "apple")) {
-            const err63 = { instancePath: instancePath + "/compiler/kind", schemaPath: "#/properties/compiler/properties/kind/enum", keyword: "enum", params: { allowedValues: schema16.properties.compiler.properties.kind.enum }, message: "must be equal to one of the allowed values" };
-            if (vErrors === null) {
-              vErrors = [err63];
-            } else {
-              vErrors.push(err63);
-            }
-            errors++;
-          }
-        }
-        if (data28.executable_sha256 !== void 0 && func0.call(data28, "executable_sha256")) {
-          let data32 = data28.executable_sha256;
-          if (typeof data32 === "string") {
-            if (!pattern4.test(data32)) {
-              const err64 = { instancePath: instancePath + "/compiler/executable_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
-              if (vErrors === null) {
-                vErrors = [err64];
-              } else {
-                vErrors.push(err64);
-              }
-              errors++;
-            }
-          } else {
-            const err65 = { instancePath: instancePath + "/compiler/executable_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
-            if (vErrors === null) {
-              vErrors = [err65];
-            } else {
-              vErrors.push(err65);
-            }
-            errors++;
-          }
-        }
-      } else {
-        const err66 = { instancePath: instancePath + "/compiler", schemaPath: "#/properties/compiler/type", keyword: "type", params: { type: "object" }, message: "must be object" };
-        if (vErrors === null) {
-          vErrors = [err66];
-        } else {
-          vErrors.push(err66);
-        }
-        errors++;
-      }
-    }
-    if (data.evidence !== void 0 && func0.call(data, "evidence")) {
-      let data33 = data.evidence;
+      let data33 = data.compiler;
       if (data33 && typeof data33 == "object" && !Array.isArray(data33)) {
-        if (data33.kind === void 0 || !func0.call(data33, "kind")) {
-          const err67 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "kind" }, message: "must have required property 'kind'" };
+        if (data33.name === void 0 || !func0.call(data33, "name")) {
+          const err66 = { instancePath: instancePath + "/compiler", schemaPath: "#/properties/compiler/required", keyword: "required", params: { missingProperty: "name" }, message: "must have required property 'name'" };
+          if (vErrors === null) {
+            vErrors = [err66];
+          } else {
+            vErrors.push(err66);
+          }
+          errors++;
+        }
+        if (data33.version === void 0 || !func0.call(data33, "version")) {
+          const err67 = { instancePath: instancePath + "/compiler", schemaPath: "#/properties/compiler/required", keyword: "required", params: { missingProperty: "version" }, message: "must have required property 'version'" };
           if (vErrors === null) {
             vErrors = [err67];
           } else {
@@ -2538,8 +2687,8 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
           }
           errors++;
         }
-        if (data33.executor === void 0 || !func0.call(data33, "executor")) {
-          const err68 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "executor" }, message: "must have required property 'executor'" };
+        if (data33.kind === void 0 || !func0.call(data33, "kind")) {
+          const err68 = { instancePath: instancePath + "/compiler", schemaPath: "#/properties/compiler/required", keyword: "required", params: { missingProperty: "kind" }, message: "must have required property 'kind'" };
           if (vErrors === null) {
             vErrors = [err68];
           } else {
@@ -2547,8 +2696,8 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
           }
           errors++;
         }
-        if (data33.profile === void 0 || !func0.call(data33, "profile")) {
-          const err69 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "profile" }, message: "must have required property 'profile'" };
+        if (data33.executable_sha256 === void 0 || !func0.call(data33, "executable_sha256")) {
+          const err69 = { instancePath: instancePath + "/compiler", schemaPath: "#/properties/compiler/required", keyword: "required", params: { missingProperty: "executable_sha256" }, message: "must have required property 'executable_sha256'" };
           if (vErrors === null) {
             vErrors = [err69];
           } else {
@@ -2556,19 +2705,20 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
           }
           errors++;
         }
-        if (data33.artifact_sha256 === void 0 || !func0.call(data33, "artifact_sha256")) {
-          const err70 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "artifact_sha256" }, message: "must have required property 'artifact_sha256'" };
-          if (vErrors === null) {
-            vErrors = [err70];
+        if (data33.name !== void 0 && func0.call(data33, "name")) {
+          let data34 = data33.name;
+          if (typeof data34 === "string") {
+            if (func48(data34) < 1) {
+              const err70 = { instancePath: instancePath + "/compiler/name", schemaPath: "#/properties/compiler/properties/name/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+              if (vErrors === null) {
+                vErrors = [err70];
+              } else {
+                vErrors.push(err70);
+              }
+              errors++;
+            }
           } else {
-            vErrors.push(err70);
-          }
-          errors++;
-        }
-        if (data33.kind !== void 0 && func0.call(data33, "kind")) {
-          let data34 = data33.kind;
-          if (!(data34 === "portable" || data34 === "apple")) {
-            const err71 = { instancePath: instancePath + "/evidence/kind", schemaPath: "#/properties/evidence/properties/kind/enum", keyword: "enum", params: { allowedValues: schema16.properties.evidence.properties.kind.enum }, message: "must be equal to one of the allowed values" };
+            const err71 = { instancePath: instancePath + "/compiler/name", schemaPath: "#/properties/compiler/properties/name/type", keyword: "type", params: { type: "string" }, message: "must be string" };
             if (vErrors === null) {
               vErrors = [err71];
             } else {
@@ -2577,11 +2727,11 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
             errors++;
           }
         }
-        if (data33.executor !== void 0 && func0.call(data33, "executor")) {
-          let data35 = data33.executor;
-          if (data35 && typeof data35 == "object" && !Array.isArray(data35)) {
-            if (data35.name === void 0 || !func0.call(data35, "name")) {
-              const err72 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/required", keyword: "required", params: { missingProperty: "name" }, message: "must have required property 'name'" };
+        if (data33.version !== void 0 && func0.call(data33, "version")) {
+          let data35 = data33.version;
+          if (typeof data35 === "string") {
+            if (func48(data35) < 1) {
+              const err72 = { instancePath: instancePath + "/compiler/version", schemaPath: "#/properties/compiler/properties/version/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
                 vErrors = [err72];
               } else {
@@ -2589,243 +2739,460 @@ function validate12(data, { instancePath = "", parentData, parentDataProperty, r
               }
               errors++;
             }
-            if (data35.version === void 0 || !func0.call(data35, "version")) {
-              const err73 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/required", keyword: "required", params: { missingProperty: "version" }, message: "must have required property 'version'" };
-              if (vErrors === null) {
-                vErrors = [err73];
-              } else {
-                vErrors.push(err73);
-              }
-              errors++;
-            }
-            if (data35.name !== void 0 && func0.call(data35, "name")) {
-              let data36 = data35.name;
-              if (typeof data36 === "string") {
-                if (func54(data36) < 1) {
-                  const err74 = { instancePath: instancePath + "/evidence/executor/name", schemaPath: "#/properties/evidence/properties/executor/properties/name/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
-                  if (vErrors === null) {
-                    vErrors = [err74];
-                  } else {
-                    vErrors.push(err74);
-                  }
-                  errors++;
-                }
-              } else {
-                const err75 = { instancePath: instancePath + "/evidence/executor/name", schemaPath: "#/properties/evidence/properties/executor/properties/name/type", keyword: "type", params: { type: "string" }, message: "must be string" };
-                if (vErrors === null) {
-                  vErrors = [err75];
-                } else {
-                  vErrors.push(err75);
-                }
-                errors++;
-              }
-            }
-            if (data35.version !== void 0 && func0.call(data35, "version")) {
-              let data37 = data35.version;
-              if (typeof data37 === "string") {
-                if (func54(data37) < 1) {
-                  const err76 = { instancePath: instancePath + "/evidence/executor/version", schemaPath: "#/properties/evidence/properties/executor/properties/version/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
-                  if (vErrors === null) {
-                    vErrors = [err76];
-                  } else {
-                    vErrors.push(err76);
-                  }
-                  errors++;
-                }
-              } else {
-                const err77 = { instancePath: instancePath + "/evidence/executor/version", schemaPath: "#/properties/evidence/properties/executor/properties/version/type", keyword: "type", params: { type: "string" }, message: "must be string" };
-                if (vErrors === null) {
-                  vErrors = [err77];
-                } else {
-                  vErrors.push(err77);
-                }
-                errors++;
-              }
-            }
-            if (data35.precision !== void 0 && func0.call(data35, "precision")) {
-              let data38 = data35.precision;
-              if (!(data38 && typeof data38 == "object" && !Array.isArray(data38))) {
-                const err78 = { instancePath: instancePath + "/evidence/executor/precision", schemaPath: "#/properties/evidence/properties/executor/properties/precision/type", keyword: "type", params: { type: "object" }, message: "must be object" };
-                if (vErrors === null) {
-                  vErrors = [err78];
-                } else {
-                  vErrors.push(err78);
-                }
-                errors++;
-              }
-            }
           } else {
-            const err79 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            const err73 = { instancePath: instancePath + "/compiler/version", schemaPath: "#/properties/compiler/properties/version/type", keyword: "type", params: { type: "string" }, message: "must be string" };
             if (vErrors === null) {
-              vErrors = [err79];
+              vErrors = [err73];
             } else {
-              vErrors.push(err79);
+              vErrors.push(err73);
             }
             errors++;
           }
         }
-        if (data33.profile !== void 0 && func0.call(data33, "profile")) {
-          let data39 = data33.profile;
-          if (typeof data39 === "string") {
-            if (func54(data39) < 1) {
-              const err80 = { instancePath: instancePath + "/evidence/profile", schemaPath: "#/properties/evidence/properties/profile/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
-              if (vErrors === null) {
-                vErrors = [err80];
-              } else {
-                vErrors.push(err80);
-              }
-              errors++;
-            }
-          } else {
-            const err81 = { instancePath: instancePath + "/evidence/profile", schemaPath: "#/properties/evidence/properties/profile/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (data33.kind !== void 0 && func0.call(data33, "kind")) {
+          let data36 = data33.kind;
+          if (!(data36 === "portable" || data36 === "apple")) {
+            const err74 = { instancePath: instancePath + "/compiler/kind", schemaPath: "#/properties/compiler/properties/kind/enum", keyword: "enum", params: { allowedValues: schema12.properties.compiler.properties.kind.enum }, message: "must be equal to one of the allowed values" };
             if (vErrors === null) {
-              vErrors = [err81];
+              vErrors = [err74];
             } else {
-              vErrors.push(err81);
+              vErrors.push(err74);
             }
             errors++;
           }
         }
-        if (data33.artifact_sha256 !== void 0 && func0.call(data33, "artifact_sha256")) {
-          let data40 = data33.artifact_sha256;
-          if (typeof data40 === "string") {
-            if (!pattern4.test(data40)) {
-              const err82 = { instancePath: instancePath + "/evidence/artifact_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+        if (data33.executable_sha256 !== void 0 && func0.call(data33, "executable_sha256")) {
+          let data37 = data33.executable_sha256;
+          if (typeof data37 === "string") {
+            if (!pattern2.test(data37)) {
+              const err75 = { instancePath: instancePath + "/compiler/executable_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
               if (vErrors === null) {
-                vErrors = [err82];
+                vErrors = [err75];
               } else {
-                vErrors.push(err82);
+                vErrors.push(err75);
               }
               errors++;
             }
           } else {
-            const err83 = { instancePath: instancePath + "/evidence/artifact_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            const err76 = { instancePath: instancePath + "/compiler/executable_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
             if (vErrors === null) {
-              vErrors = [err83];
+              vErrors = [err76];
             } else {
-              vErrors.push(err83);
+              vErrors.push(err76);
             }
             errors++;
           }
         }
       } else {
-        const err84 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        const err77 = { instancePath: instancePath + "/compiler", schemaPath: "#/properties/compiler/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
-          vErrors = [err84];
+          vErrors = [err77];
         } else {
-          vErrors.push(err84);
+          vErrors.push(err77);
+        }
+        errors++;
+      }
+    }
+    if (data.evidence !== void 0 && func0.call(data, "evidence")) {
+      let data38 = data.evidence;
+      if (data38 && typeof data38 == "object" && !Array.isArray(data38)) {
+        if (data38.kind === void 0 || !func0.call(data38, "kind")) {
+          const err78 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "kind" }, message: "must have required property 'kind'" };
+          if (vErrors === null) {
+            vErrors = [err78];
+          } else {
+            vErrors.push(err78);
+          }
+          errors++;
+        }
+        if (data38.executor === void 0 || !func0.call(data38, "executor")) {
+          const err79 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "executor" }, message: "must have required property 'executor'" };
+          if (vErrors === null) {
+            vErrors = [err79];
+          } else {
+            vErrors.push(err79);
+          }
+          errors++;
+        }
+        if (data38.profile === void 0 || !func0.call(data38, "profile")) {
+          const err80 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "profile" }, message: "must have required property 'profile'" };
+          if (vErrors === null) {
+            vErrors = [err80];
+          } else {
+            vErrors.push(err80);
+          }
+          errors++;
+        }
+        if (data38.artifact_sha256 === void 0 || !func0.call(data38, "artifact_sha256")) {
+          const err81 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "artifact_sha256" }, message: "must have required property 'artifact_sha256'" };
+          if (vErrors === null) {
+            vErrors = [err81];
+          } else {
+            vErrors.push(err81);
+          }
+          errors++;
+        }
+        if (data38.kind !== void 0 && func0.call(data38, "kind")) {
+          let data39 = data38.kind;
+          if (!(data39 === "portable" || data39 === "apple")) {
+            const err82 = { instancePath: instancePath + "/evidence/kind", schemaPath: "#/properties/evidence/properties/kind/enum", keyword: "enum", params: { allowedValues: schema12.properties.evidence.properties.kind.enum }, message: "must be equal to one of the allowed values" };
+            if (vErrors === null) {
+              vErrors = [err82];
+            } else {
+              vErrors.push(err82);
+            }
+            errors++;
+          }
+        }
+        if (data38.executor !== void 0 && func0.call(data38, "executor")) {
+          let data40 = data38.executor;
+          if (data40 && typeof data40 == "object" && !Array.isArray(data40)) {
+            if (data40.name === void 0 || !func0.call(data40, "name")) {
+              const err83 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/required", keyword: "required", params: { missingProperty: "name" }, message: "must have required property 'name'" };
+              if (vErrors === null) {
+                vErrors = [err83];
+              } else {
+                vErrors.push(err83);
+              }
+              errors++;
+            }
+            if (data40.version === void 0 || !func0.call(data40, "version")) {
+              const err84 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/required", keyword: "required", params: { missingProperty: "version" }, message: "must have required property 'version'" };
+              if (vErrors === null) {
+                vErrors = [err84];
+              } else {
+                vErrors.push(err84);
+              }
+              errors++;
+            }
+            if (data40.name !== void 0 && func0.call(data40, "name")) {
+              let data41 = data40.name;
+              if (typeof data41 === "string") {
+                if (func48(data41) < 1) {
+                  const err85 = { instancePath: instancePath + "/evidence/executor/name", schemaPath: "#/properties/evidence/properties/executor/properties/name/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                  if (vErrors === null) {
+                    vErrors = [err85];
+                  } else {
+                    vErrors.push(err85);
+                  }
+                  errors++;
+                }
+              } else {
+                const err86 = { instancePath: instancePath + "/evidence/executor/name", schemaPath: "#/properties/evidence/properties/executor/properties/name/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                if (vErrors === null) {
+                  vErrors = [err86];
+                } else {
+                  vErrors.push(err86);
+                }
+                errors++;
+              }
+            }
+            if (data40.version !== void 0 && func0.call(data40, "version")) {
+              let data42 = data40.version;
+              if (typeof data42 === "string") {
+                if (func48(data42) < 1) {
+                  const err87 = { instancePath: instancePath + "/evidence/executor/version", schemaPath: "#/properties/evidence/properties/executor/properties/version/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                  if (vErrors === null) {
+                    vErrors = [err87];
+                  } else {
+                    vErrors.push(err87);
+                  }
+                  errors++;
+                }
+              } else {
+                const err88 = { instancePath: instancePath + "/evidence/executor/version", schemaPath: "#/properties/evidence/properties/executor/properties/version/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                if (vErrors === null) {
+                  vErrors = [err88];
+                } else {
+                  vErrors.push(err88);
+                }
+                errors++;
+              }
+            }
+            if (data40.precision !== void 0 && func0.call(data40, "precision")) {
+              let data43 = data40.precision;
+              if (!(data43 && typeof data43 == "object" && !Array.isArray(data43))) {
+                const err89 = { instancePath: instancePath + "/evidence/executor/precision", schemaPath: "#/properties/evidence/properties/executor/properties/precision/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+                if (vErrors === null) {
+                  vErrors = [err89];
+                } else {
+                  vErrors.push(err89);
+                }
+                errors++;
+              }
+            }
+          } else {
+            const err90 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            if (vErrors === null) {
+              vErrors = [err90];
+            } else {
+              vErrors.push(err90);
+            }
+            errors++;
+          }
+        }
+        if (data38.profile !== void 0 && func0.call(data38, "profile")) {
+          let data44 = data38.profile;
+          if (typeof data44 === "string") {
+            if (func48(data44) < 1) {
+              const err91 = { instancePath: instancePath + "/evidence/profile", schemaPath: "#/properties/evidence/properties/profile/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+              if (vErrors === null) {
+                vErrors = [err91];
+              } else {
+                vErrors.push(err91);
+              }
+              errors++;
+            }
+          } else {
+            const err92 = { instancePath: instancePath + "/evidence/profile", schemaPath: "#/properties/evidence/properties/profile/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err92];
+            } else {
+              vErrors.push(err92);
+            }
+            errors++;
+          }
+        }
+        if (data38.artifact_sha256 !== void 0 && func0.call(data38, "artifact_sha256")) {
+          let data45 = data38.artifact_sha256;
+          if (typeof data45 === "string") {
+            if (!pattern2.test(data45)) {
+              const err93 = { instancePath: instancePath + "/evidence/artifact_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+              if (vErrors === null) {
+                vErrors = [err93];
+              } else {
+                vErrors.push(err93);
+              }
+              errors++;
+            }
+          } else {
+            const err94 = { instancePath: instancePath + "/evidence/artifact_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err94];
+            } else {
+              vErrors.push(err94);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err95 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err95];
+        } else {
+          vErrors.push(err95);
         }
         errors++;
       }
     }
     if (data.checkpoint !== void 0 && func0.call(data, "checkpoint")) {
-      let data41 = data.checkpoint;
-      if (data41 && typeof data41 == "object" && !Array.isArray(data41)) {
-        if (data41.files === void 0 || !func0.call(data41, "files")) {
-          const err85 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/required", keyword: "required", params: { missingProperty: "files" }, message: "must have required property 'files'" };
+      let data46 = data.checkpoint;
+      if (data46 && typeof data46 == "object" && !Array.isArray(data46)) {
+        if (data46.files === void 0 || !func0.call(data46, "files")) {
+          const err96 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/required", keyword: "required", params: { missingProperty: "files" }, message: "must have required property 'files'" };
           if (vErrors === null) {
-            vErrors = [err85];
+            vErrors = [err96];
           } else {
-            vErrors.push(err85);
+            vErrors.push(err96);
           }
           errors++;
         }
-        if (data41.files !== void 0 && func0.call(data41, "files")) {
-          let data42 = data41.files;
-          if (data42 && typeof data42 == "object" && !Array.isArray(data42)) {
-            for (const key0 of Object.keys(data42)) {
-              let data43 = data42[key0];
-              if (typeof data43 === "string") {
-                if (!pattern4.test(data43)) {
-                  const err86 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+        if (data46.files !== void 0 && func0.call(data46, "files")) {
+          let data47 = data46.files;
+          if (data47 && typeof data47 == "object" && !Array.isArray(data47)) {
+            for (const key0 of Object.keys(data47)) {
+              let data48 = data47[key0];
+              if (typeof data48 === "string") {
+                if (!pattern2.test(data48)) {
+                  const err97 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
                   if (vErrors === null) {
-                    vErrors = [err86];
+                    vErrors = [err97];
                   } else {
-                    vErrors.push(err86);
+                    vErrors.push(err97);
                   }
                   errors++;
                 }
               } else {
-                const err87 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                const err98 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
                 if (vErrors === null) {
-                  vErrors = [err87];
+                  vErrors = [err98];
                 } else {
-                  vErrors.push(err87);
+                  vErrors.push(err98);
                 }
                 errors++;
               }
             }
           } else {
-            const err88 = { instancePath: instancePath + "/checkpoint/files", schemaPath: "#/properties/checkpoint/properties/files/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            const err99 = { instancePath: instancePath + "/checkpoint/files", schemaPath: "#/properties/checkpoint/properties/files/type", keyword: "type", params: { type: "object" }, message: "must be object" };
             if (vErrors === null) {
-              vErrors = [err88];
+              vErrors = [err99];
             } else {
-              vErrors.push(err88);
+              vErrors.push(err99);
             }
             errors++;
           }
         }
       } else {
-        const err89 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        const err100 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
-          vErrors = [err89];
+          vErrors = [err100];
         } else {
-          vErrors.push(err89);
+          vErrors.push(err100);
         }
         errors++;
       }
     }
     if (data.toolchain !== void 0 && func0.call(data, "toolchain")) {
-      let data44 = data.toolchain;
-      if (!(data44 && typeof data44 == "object" && !Array.isArray(data44))) {
-        const err90 = { instancePath: instancePath + "/toolchain", schemaPath: "#/properties/toolchain/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+      let data49 = data.toolchain;
+      if (!(data49 && typeof data49 == "object" && !Array.isArray(data49))) {
+        const err101 = { instancePath: instancePath + "/toolchain", schemaPath: "#/properties/toolchain/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
-          vErrors = [err90];
+          vErrors = [err101];
         } else {
-          vErrors.push(err90);
+          vErrors.push(err101);
         }
         errors++;
       }
     }
     if (data.timings !== void 0 && func0.call(data, "timings")) {
-      let data45 = data.timings;
-      if (!(data45 && typeof data45 == "object" && !Array.isArray(data45))) {
-        const err91 = { instancePath: instancePath + "/timings", schemaPath: "#/properties/timings/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+      let data50 = data.timings;
+      if (!(data50 && typeof data50 == "object" && !Array.isArray(data50))) {
+        const err102 = { instancePath: instancePath + "/timings", schemaPath: "#/properties/timings/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
-          vErrors = [err91];
+          vErrors = [err102];
         } else {
-          vErrors.push(err91);
+          vErrors.push(err102);
         }
         errors++;
       }
     }
     if (data.imported !== void 0 && func0.call(data, "imported")) {
-      let data46 = data.imported;
-      if (!(data46 && typeof data46 == "object" && !Array.isArray(data46))) {
-        const err92 = { instancePath: instancePath + "/imported", schemaPath: "#/properties/imported/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+      let data51 = data.imported;
+      if (!(data51 && typeof data51 == "object" && !Array.isArray(data51))) {
+        const err103 = { instancePath: instancePath + "/imported", schemaPath: "#/properties/imported/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
-          vErrors = [err92];
+          vErrors = [err103];
         } else {
-          vErrors.push(err92);
+          vErrors.push(err103);
         }
         errors++;
       }
     }
   } else {
-    const err93 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    const err104 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
     if (vErrors === null) {
-      vErrors = [err93];
+      vErrors = [err104];
     } else {
-      vErrors.push(err93);
+      vErrors.push(err104);
     }
     errors++;
   }
-  validate12.errors = vErrors;
+  validate11.errors = vErrors;
   return errors === 0;
 }
-var rejected = validate19;
-var schema35 = { "$id": "rejected", "title": "Rejected", "description": "A record under artifacts/rejected/: what was built, how far it came, and why it was refused.", "type": "object", "required": ["format", "format_version", "status", "rejected_because", "code", "stage", "created_at", "source", "artifact"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "rejected" }, "rejected_because": { "type": "string", "minLength": 1 }, "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "stage": { "type": "string", "minLength": 1 }, "created_at": { "type": "string", "minLength": 1 }, "source": { "$ref": "manifest#/definitions/source" }, "artifact": { "$ref": "manifest#/definitions/artifact" }, "parity": { "type": ["object", "null"] }, "placement": { "type": ["object", "null"] } } };
+var quarantined = validate20;
 function validate20(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  ;
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.reason === void 0 || !func0.call(data, "reason")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "reason" }, message: "must have required property 'reason'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.at === void 0 || !func0.call(data, "at")) {
+      const err1 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "at" }, message: "must have required property 'at'" };
+      if (vErrors === null) {
+        vErrors = [err1];
+      } else {
+        vErrors.push(err1);
+      }
+      errors++;
+    }
+    if (data.from === void 0 || !func0.call(data, "from")) {
+      const err2 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "from" }, message: "must have required property 'from'" };
+      if (vErrors === null) {
+        vErrors = [err2];
+      } else {
+        vErrors.push(err2);
+      }
+      errors++;
+    }
+    if (data.reason !== void 0 && func0.call(data, "reason")) {
+      if (typeof data.reason !== "string") {
+        const err3 = { instancePath: instancePath + "/reason", schemaPath: "#/properties/reason/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err3];
+        } else {
+          vErrors.push(err3);
+        }
+        errors++;
+      }
+    }
+    if (data.at !== void 0 && func0.call(data, "at")) {
+      let data1 = data.at;
+      if (typeof data1 === "string") {
+        if (func48(data1) < 1) {
+          const err4 = { instancePath: instancePath + "/at", schemaPath: "#/properties/at/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err4];
+          } else {
+            vErrors.push(err4);
+          }
+          errors++;
+        }
+      } else {
+        const err5 = { instancePath: instancePath + "/at", schemaPath: "#/properties/at/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err5];
+        } else {
+          vErrors.push(err5);
+        }
+        errors++;
+      }
+    }
+    if (data.from !== void 0 && func0.call(data, "from")) {
+      let data2 = data.from;
+      if (typeof data2 === "string") {
+        if (func48(data2) < 1) {
+          const err6 = { instancePath: instancePath + "/from", schemaPath: "#/properties/from/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err6];
+          } else {
+            vErrors.push(err6);
+          }
+          errors++;
+        }
+      } else {
+        const err7 = { instancePath: instancePath + "/from", schemaPath: "#/properties/from/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err7];
+        } else {
+          vErrors.push(err7);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err8 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err8];
+    } else {
+      vErrors.push(err8);
+    }
+    errors++;
+  }
+  validate20.errors = vErrors;
+  return errors === 0;
+}
+var rejected = validate21;
+var schema40 = { "$id": "rejected", "title": "Rejected", "description": "A record under artifacts/rejected/: what was built, how far it came, and why it was refused.", "type": "object", "required": ["format", "format_version", "status", "rejected_because", "code", "stage", "created_at", "source", "artifact"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "rejected" }, "rejected_because": { "type": "string", "minLength": 1 }, "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "stage": { "type": "string", "minLength": 1 }, "created_at": { "type": "string", "minLength": 1 }, "source": { "$ref": "manifest#/definitions/source" }, "artifact": { "$ref": "manifest#/definitions/artifact" }, "parity": { "type": ["object", "null"] }, "placement": { "type": ["object", "null"] } } };
+function validate22(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
   if (data && typeof data == "object" && !Array.isArray(data)) {
@@ -2868,7 +3235,7 @@ function validate20(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.model !== void 0 && func0.call(data, "model")) {
       let data0 = data.model;
       if (typeof data0 === "string") {
-        if (!pattern2.test(data0)) {
+        if (!pattern0.test(data0)) {
           const err4 = { instancePath: instancePath + "/model", schemaPath: "#/properties/model/pattern", keyword: "pattern", params: { pattern: "^[a-z0-9][a-z0-9-]{0,63}$" }, message: 'must match pattern "^[a-z0-9][a-z0-9-]{0,63}$"' };
           if (vErrors === null) {
             vErrors = [err4];
@@ -2890,7 +3257,7 @@ function validate20(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.repo !== void 0 && func0.call(data, "repo")) {
       let data1 = data.repo;
       if (typeof data1 === "string") {
-        if (func54(data1) < 1) {
+        if (func48(data1) < 1) {
           const err6 = { instancePath: instancePath + "/repo", schemaPath: "#/properties/repo/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
             vErrors = [err6];
@@ -2912,7 +3279,7 @@ function validate20(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.revision !== void 0 && func0.call(data, "revision")) {
       let data2 = data.revision;
       if (typeof data2 === "string") {
-        if (!pattern3.test(data2)) {
+        if (!pattern1.test(data2)) {
           const err8 = { instancePath: instancePath + "/revision", schemaPath: "#/properties/revision/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{40}$" }, message: 'must match pattern "^[0-9a-f]{40}$"' };
           if (vErrors === null) {
             vErrors = [err8];
@@ -2934,7 +3301,7 @@ function validate20(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.weights_sha256 !== void 0 && func0.call(data, "weights_sha256")) {
       let data3 = data.weights_sha256;
       if (typeof data3 === "string") {
-        if (!pattern4.test(data3)) {
+        if (!pattern2.test(data3)) {
           const err10 = { instancePath: instancePath + "/weights_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
           if (vErrors === null) {
             vErrors = [err10];
@@ -2962,10 +3329,10 @@ function validate20(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate20.errors = vErrors;
+  validate22.errors = vErrors;
   return errors === 0;
 }
-function validate19(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate21(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -3087,7 +3454,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.rejected_because !== void 0 && func0.call(data, "rejected_because")) {
       let data3 = data.rejected_because;
       if (typeof data3 === "string") {
-        if (func54(data3) < 1) {
+        if (func48(data3) < 1) {
           const err12 = { instancePath: instancePath + "/rejected_because", schemaPath: "#/properties/rejected_because/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
             vErrors = [err12];
@@ -3109,7 +3476,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.code !== void 0 && func0.call(data, "code")) {
       let data4 = data.code;
       if (typeof data4 === "string") {
-        if (!pattern1.test(data4)) {
+        if (!pattern12.test(data4)) {
           const err14 = { instancePath: instancePath + "/code", schemaPath: "#/properties/code/pattern", keyword: "pattern", params: { pattern: "^[A-Z][A-Z0-9_]*$" }, message: 'must match pattern "^[A-Z][A-Z0-9_]*$"' };
           if (vErrors === null) {
             vErrors = [err14];
@@ -3131,7 +3498,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.stage !== void 0 && func0.call(data, "stage")) {
       let data5 = data.stage;
       if (typeof data5 === "string") {
-        if (func54(data5) < 1) {
+        if (func48(data5) < 1) {
           const err16 = { instancePath: instancePath + "/stage", schemaPath: "#/properties/stage/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
             vErrors = [err16];
@@ -3153,7 +3520,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.created_at !== void 0 && func0.call(data, "created_at")) {
       let data6 = data.created_at;
       if (typeof data6 === "string") {
-        if (func54(data6) < 1) {
+        if (func48(data6) < 1) {
           const err18 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
             vErrors = [err18];
@@ -3173,8 +3540,8 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
     if (data.source !== void 0 && func0.call(data, "source")) {
-      if (!validate20(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
-        vErrors = vErrors === null ? validate20.errors : vErrors.concat(validate20.errors);
+      if (!validate22(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
+        vErrors = vErrors === null ? validate22.errors : vErrors.concat(validate22.errors);
         errors = vErrors.length;
       }
     }
@@ -3229,7 +3596,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
         if (data8.graph !== void 0 && func0.call(data8, "graph")) {
           let data9 = data8.graph;
           if (typeof data9 === "string") {
-            if (func54(data9) < 1) {
+            if (func48(data9) < 1) {
               const err25 = { instancePath: instancePath + "/artifact/graph", schemaPath: "manifest#/definitions/artifact/properties/graph/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
                 vErrors = [err25];
@@ -3297,7 +3664,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
         if (data8.precision !== void 0 && func0.call(data8, "precision")) {
           let data12 = data8.precision;
           if (typeof data12 === "string") {
-            if (func54(data12) < 1) {
+            if (func48(data12) < 1) {
               const err31 = { instancePath: instancePath + "/artifact/precision", schemaPath: "manifest#/definitions/artifact/properties/precision/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
                 vErrors = [err31];
@@ -3392,7 +3759,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
         if (data8.quantization !== void 0 && func0.call(data8, "quantization")) {
           let data18 = data8.quantization;
           if (!(data18 && typeof data18 == "object" && !Array.isArray(data18)) && data18 !== null) {
-            const err39 = { instancePath: instancePath + "/artifact/quantization", schemaPath: "manifest#/definitions/artifact/properties/quantization/type", keyword: "type", params: { type: schema19.properties.quantization.type }, message: "must be object,null" };
+            const err39 = { instancePath: instancePath + "/artifact/quantization", schemaPath: "manifest#/definitions/artifact/properties/quantization/type", keyword: "type", params: { type: schema15.properties.quantization.type }, message: "must be object,null" };
             if (vErrors === null) {
               vErrors = [err39];
             } else {
@@ -3414,7 +3781,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.parity !== void 0 && func0.call(data, "parity")) {
       let data19 = data.parity;
       if (!(data19 && typeof data19 == "object" && !Array.isArray(data19)) && data19 !== null) {
-        const err41 = { instancePath: instancePath + "/parity", schemaPath: "#/properties/parity/type", keyword: "type", params: { type: schema35.properties.parity.type }, message: "must be object,null" };
+        const err41 = { instancePath: instancePath + "/parity", schemaPath: "#/properties/parity/type", keyword: "type", params: { type: schema40.properties.parity.type }, message: "must be object,null" };
         if (vErrors === null) {
           vErrors = [err41];
         } else {
@@ -3426,7 +3793,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.placement !== void 0 && func0.call(data, "placement")) {
       let data20 = data.placement;
       if (!(data20 && typeof data20 == "object" && !Array.isArray(data20)) && data20 !== null) {
-        const err42 = { instancePath: instancePath + "/placement", schemaPath: "#/properties/placement/type", keyword: "type", params: { type: schema35.properties.placement.type }, message: "must be object,null" };
+        const err42 = { instancePath: instancePath + "/placement", schemaPath: "#/properties/placement/type", keyword: "type", params: { type: schema40.properties.placement.type }, message: "must be object,null" };
         if (vErrors === null) {
           vErrors = [err42];
         } else {
@@ -3444,12 +3811,276 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate19.errors = vErrors;
+  validate21.errors = vErrors;
+  return errors === 0;
+}
+var stamp = validate24;
+var schema44 = { "$id": "stamp", "title": "Stamp", "description": "verified/artifacts/*.json: an artifact's bytes were hashed, were right, and looked like this then.", "type": "object", "required": ["key", "placement"], "properties": { "key": { "type": "object", "required": ["artifact_sha256", "files_stat", "compute_units", "macos_build", "coremltools"], "properties": { "artifact_sha256": { "$ref": "manifest#/definitions/sha256" }, "files_stat": { "$ref": "manifest#/definitions/sha256" }, "compute_units": { "type": "string" }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"] } } }, "placement": { "type": "object" }, "laya_artifacts": { "type": "object", "required": ["tree_v2", "files_stat"], "properties": { "tree_v2": { "$ref": "manifest#/definitions/sha256" }, "files_stat": { "$ref": "manifest#/definitions/sha256" } } } } };
+function validate24(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  ;
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.key === void 0 || !func0.call(data, "key")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "key" }, message: "must have required property 'key'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.placement === void 0 || !func0.call(data, "placement")) {
+      const err1 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "placement" }, message: "must have required property 'placement'" };
+      if (vErrors === null) {
+        vErrors = [err1];
+      } else {
+        vErrors.push(err1);
+      }
+      errors++;
+    }
+    if (data.key !== void 0 && func0.call(data, "key")) {
+      let data0 = data.key;
+      if (data0 && typeof data0 == "object" && !Array.isArray(data0)) {
+        if (data0.artifact_sha256 === void 0 || !func0.call(data0, "artifact_sha256")) {
+          const err2 = { instancePath: instancePath + "/key", schemaPath: "#/properties/key/required", keyword: "required", params: { missingProperty: "artifact_sha256" }, message: "must have required property 'artifact_sha256'" };
+          if (vErrors === null) {
+            vErrors = [err2];
+          } else {
+            vErrors.push(err2);
+          }
+          errors++;
+        }
+        if (data0.files_stat === void 0 || !func0.call(data0, "files_stat")) {
+          const err3 = { instancePath: instancePath + "/key", schemaPath: "#/properties/key/required", keyword: "required", params: { missingProperty: "files_stat" }, message: "must have required property 'files_stat'" };
+          if (vErrors === null) {
+            vErrors = [err3];
+          } else {
+            vErrors.push(err3);
+          }
+          errors++;
+        }
+        if (data0.compute_units === void 0 || !func0.call(data0, "compute_units")) {
+          const err4 = { instancePath: instancePath + "/key", schemaPath: "#/properties/key/required", keyword: "required", params: { missingProperty: "compute_units" }, message: "must have required property 'compute_units'" };
+          if (vErrors === null) {
+            vErrors = [err4];
+          } else {
+            vErrors.push(err4);
+          }
+          errors++;
+        }
+        if (data0.macos_build === void 0 || !func0.call(data0, "macos_build")) {
+          const err5 = { instancePath: instancePath + "/key", schemaPath: "#/properties/key/required", keyword: "required", params: { missingProperty: "macos_build" }, message: "must have required property 'macos_build'" };
+          if (vErrors === null) {
+            vErrors = [err5];
+          } else {
+            vErrors.push(err5);
+          }
+          errors++;
+        }
+        if (data0.coremltools === void 0 || !func0.call(data0, "coremltools")) {
+          const err6 = { instancePath: instancePath + "/key", schemaPath: "#/properties/key/required", keyword: "required", params: { missingProperty: "coremltools" }, message: "must have required property 'coremltools'" };
+          if (vErrors === null) {
+            vErrors = [err6];
+          } else {
+            vErrors.push(err6);
+          }
+          errors++;
+        }
+        if (data0.artifact_sha256 !== void 0 && func0.call(data0, "artifact_sha256")) {
+          let data1 = data0.artifact_sha256;
+          if (typeof data1 === "string") {
+            if (!pattern2.test(data1)) {
+              const err7 = { instancePath: instancePath + "/key/artifact_sha256", schemaPath: "manifest#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+              if (vErrors === null) {
+                vErrors = [err7];
+              } else {
+                vErrors.push(err7);
+              }
+              errors++;
+            }
+          } else {
+            const err8 = { instancePath: instancePath + "/key/artifact_sha256", schemaPath: "manifest#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err8];
+            } else {
+              vErrors.push(err8);
+            }
+            errors++;
+          }
+        }
+        if (data0.files_stat !== void 0 && func0.call(data0, "files_stat")) {
+          let data2 = data0.files_stat;
+          if (typeof data2 === "string") {
+            if (!pattern2.test(data2)) {
+              const err9 = { instancePath: instancePath + "/key/files_stat", schemaPath: "manifest#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+              if (vErrors === null) {
+                vErrors = [err9];
+              } else {
+                vErrors.push(err9);
+              }
+              errors++;
+            }
+          } else {
+            const err10 = { instancePath: instancePath + "/key/files_stat", schemaPath: "manifest#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err10];
+            } else {
+              vErrors.push(err10);
+            }
+            errors++;
+          }
+        }
+        if (data0.compute_units !== void 0 && func0.call(data0, "compute_units")) {
+          if (typeof data0.compute_units !== "string") {
+            const err11 = { instancePath: instancePath + "/key/compute_units", schemaPath: "#/properties/key/properties/compute_units/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err11];
+            } else {
+              vErrors.push(err11);
+            }
+            errors++;
+          }
+        }
+        if (data0.macos_build !== void 0 && func0.call(data0, "macos_build")) {
+          let data4 = data0.macos_build;
+          if (typeof data4 !== "string" && data4 !== null) {
+            const err12 = { instancePath: instancePath + "/key/macos_build", schemaPath: "#/properties/key/properties/macos_build/type", keyword: "type", params: { type: schema44.properties.key.properties.macos_build.type }, message: "must be string,null" };
+            if (vErrors === null) {
+              vErrors = [err12];
+            } else {
+              vErrors.push(err12);
+            }
+            errors++;
+          }
+        }
+        if (data0.coremltools !== void 0 && func0.call(data0, "coremltools")) {
+          let data5 = data0.coremltools;
+          if (typeof data5 !== "string" && data5 !== null) {
+            const err13 = { instancePath: instancePath + "/key/coremltools", schemaPath: "#/properties/key/properties/coremltools/type", keyword: "type", params: { type: schema44.properties.key.properties.coremltools.type }, message: "must be string,null" };
+            if (vErrors === null) {
+              vErrors = [err13];
+            } else {
+              vErrors.push(err13);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err14 = { instancePath: instancePath + "/key", schemaPath: "#/properties/key/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err14];
+        } else {
+          vErrors.push(err14);
+        }
+        errors++;
+      }
+    }
+    if (data.placement !== void 0 && func0.call(data, "placement")) {
+      let data6 = data.placement;
+      if (!(data6 && typeof data6 == "object" && !Array.isArray(data6))) {
+        const err15 = { instancePath: instancePath + "/placement", schemaPath: "#/properties/placement/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err15];
+        } else {
+          vErrors.push(err15);
+        }
+        errors++;
+      }
+    }
+    if (data.laya_artifacts !== void 0 && func0.call(data, "laya_artifacts")) {
+      let data7 = data.laya_artifacts;
+      if (data7 && typeof data7 == "object" && !Array.isArray(data7)) {
+        if (data7.tree_v2 === void 0 || !func0.call(data7, "tree_v2")) {
+          const err16 = { instancePath: instancePath + "/laya_artifacts", schemaPath: "#/properties/laya_artifacts/required", keyword: "required", params: { missingProperty: "tree_v2" }, message: "must have required property 'tree_v2'" };
+          if (vErrors === null) {
+            vErrors = [err16];
+          } else {
+            vErrors.push(err16);
+          }
+          errors++;
+        }
+        if (data7.files_stat === void 0 || !func0.call(data7, "files_stat")) {
+          const err17 = { instancePath: instancePath + "/laya_artifacts", schemaPath: "#/properties/laya_artifacts/required", keyword: "required", params: { missingProperty: "files_stat" }, message: "must have required property 'files_stat'" };
+          if (vErrors === null) {
+            vErrors = [err17];
+          } else {
+            vErrors.push(err17);
+          }
+          errors++;
+        }
+        if (data7.tree_v2 !== void 0 && func0.call(data7, "tree_v2")) {
+          let data8 = data7.tree_v2;
+          if (typeof data8 === "string") {
+            if (!pattern2.test(data8)) {
+              const err18 = { instancePath: instancePath + "/laya_artifacts/tree_v2", schemaPath: "manifest#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+              if (vErrors === null) {
+                vErrors = [err18];
+              } else {
+                vErrors.push(err18);
+              }
+              errors++;
+            }
+          } else {
+            const err19 = { instancePath: instancePath + "/laya_artifacts/tree_v2", schemaPath: "manifest#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err19];
+            } else {
+              vErrors.push(err19);
+            }
+            errors++;
+          }
+        }
+        if (data7.files_stat !== void 0 && func0.call(data7, "files_stat")) {
+          let data9 = data7.files_stat;
+          if (typeof data9 === "string") {
+            if (!pattern2.test(data9)) {
+              const err20 = { instancePath: instancePath + "/laya_artifacts/files_stat", schemaPath: "manifest#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+              if (vErrors === null) {
+                vErrors = [err20];
+              } else {
+                vErrors.push(err20);
+              }
+              errors++;
+            }
+          } else {
+            const err21 = { instancePath: instancePath + "/laya_artifacts/files_stat", schemaPath: "manifest#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err21];
+            } else {
+              vErrors.push(err21);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err22 = { instancePath: instancePath + "/laya_artifacts", schemaPath: "#/properties/laya_artifacts/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err22];
+        } else {
+          vErrors.push(err22);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err23 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err23];
+    } else {
+      vErrors.push(err23);
+    }
+    errors++;
+  }
+  validate24.errors = vErrors;
   return errors === 0;
 }
 export {
+  checkpointStamp,
   conversion,
   goldens,
   manifest,
-  rejected
+  quarantined,
+  rejected,
+  stamp
 };

@@ -1,10 +1,11 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { type CommitSteps, commitArtifact } from '../../registry/commit.js';
+import { commitArtifact } from '../../registry/commit.js';
 import { locateArtifact } from '../../registry/locate.js';
 import { artifactFolder, COMPILED, MANIFEST } from '../../registry/paths.js';
 import { readArtifact, verifyTree } from '../../registry/read.js';
+import type { StoreSteps } from '../../registry/steps.js';
 import { codeOf, treeOf, workspace, writeTree } from '../workspace.js';
 import { FILES, KEY, writeArtifact } from './artifact.js';
 
@@ -25,7 +26,7 @@ async function staged(root: string, build: string): Promise<string> {
   return path;
 }
 
-const commit = async (root: string, build: string, replace: boolean, steps?: CommitSteps) =>
+const commit = async (root: string, build: string, replace: boolean, steps?: Partial<StoreSteps>) =>
   commitArtifact(root, KEY, await staged(root, build), { replace, ...(steps ? { steps } : {}) });
 
 describe('commitArtifact', () => {
@@ -65,7 +66,7 @@ describe('commitArtifact', () => {
     const root = folder();
     await commit(root, 'one', false);
     let count = 0;
-    const faulty: CommitSteps = {
+    const faulty: Partial<StoreSteps> = {
       sync,
       rename: async (from, to) => {
         if (++count === failing) throw Object.assign(new Error('disk'), { code: 'EIO' });
@@ -114,10 +115,10 @@ describe('commitArtifact', () => {
   });
 
   // R12: content is flushed before the rename, the folder after it.
-  it('flushes the parent folder after the rename', async () => {
+  it('flushes everything staged before the rename, and the parent folder after it', async () => {
     const root = folder();
     const calls: string[] = [];
-    const recorded: CommitSteps = {
+    const recorded: Partial<StoreSteps> = {
       rename: async (from, to) => {
         calls.push('rename');
         await rename(from, to);
@@ -127,6 +128,10 @@ describe('commitArtifact', () => {
       },
     };
     await commit(root, 'one', false, recorded);
-    expect(calls).toEqual(['rename', 'sync parent']);
+    const path = join(root, 'artifacts/.staging/one');
+    const folders = [path, join(path, COMPILED), join(path, COMPILED, 'weights')];
+    const flushed = [...folders, join(path, MANIFEST), ...Object.keys(FILES).map((file) => join(path, COMPILED, file))];
+    expect(calls.slice(0, -2).sort()).toEqual(flushed.map((one) => `sync ${one}`).sort());
+    expect(calls.slice(-2)).toEqual(['rename', 'sync parent']);
   });
 });
