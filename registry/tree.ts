@@ -51,27 +51,37 @@ function compareCodePoints(left: string, right: string): number {
   return a.length - b.length;
 }
 
+/** An entry of a tree; a file's size, and the SHA-256 of its content as raw bytes. */
+export type HashedEntry = TreeEntry & ({ readonly folder: true } | { readonly bytes: number; readonly digest: Buffer });
+
 /**
  * Hashes a `model.mlmodelc` tree in one pass over its bytes.
  * Throws ArtifactIntegrityError: TREE_INVALID for links, devices, unreadable names or a tree that
  * changes meanwhile; TREE_INCOMPLETE when the folder is not there.
  */
 export async function hashTree(root: string): Promise<TreeDigest> {
-  const entries = await walk(root);
+  const hashed: HashedEntry[] = [];
+  for (const { path, folder } of await listTree(root))
+    hashed.push(folder ? { path, folder } : { path, folder, ...(await hashRegularFile(root, path)) });
+  return digestEntries(hashed);
+}
+
+/** Both hashes from what was found out about each entry; `entries` are in hash order. */
+export function digestEntries(entries: readonly HashedEntry[]): TreeDigest {
   const v1 = createHash('sha256');
   const v2 = createHash('sha256').update(TREE_V2);
   const files: TreeFile[] = [];
   let total = 0;
   for (const entry of entries) {
-    if (entry.folder) {
+    if (!('digest' in entry)) {
       frame(v2, 'd', entry.path);
       continue;
     }
-    const { digest, bytes } = await hashRegularFile(root, entry.path);
-    v1.update(entry.path, 'utf8').update(digest);
-    frame(v2, 'f', entry.path);
+    const { path, bytes, digest } = entry;
+    v1.update(path, 'utf8').update(digest);
+    frame(v2, 'f', path);
     v2.update(uint64(bytes)).update(digest);
-    files.push({ path: entry.path, bytes, sha256: digest.toString('hex') });
+    files.push({ path, bytes, sha256: digest.toString('hex') });
     total += bytes;
   }
   return { v1: v1.digest('hex'), v2: v2.digest('hex'), bytes: total, files };
@@ -88,14 +98,15 @@ function uint64(value: number): Buffer {
   return out;
 }
 
-interface Entry {
+/** One entry below a tree's root, by its POSIX path. */
+export interface TreeEntry {
   readonly path: string;
   readonly folder: boolean;
 }
 
 /** Every entry below root in hash order. Names come as bytes, so that one that is not UTF-8 is refused, not mangled. */
-async function walk(root: string): Promise<Entry[]> {
-  const found: Entry[] = [];
+export async function listTree(root: string): Promise<TreeEntry[]> {
+  const found: TreeEntry[] = [];
   const pending = [''];
   for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
     for (const item of await listFolder(root, folder)) {
