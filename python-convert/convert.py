@@ -9,21 +9,34 @@ null. RESULT is written atomically: {"protocol": 1, "ok": true, ...} with exit c
 Stdout carries only lines `@progress {json}`; stderr is a log for people.
 """
 
+import importlib.machinery
 import importlib.util
 import json
 import os
 import sys
 
 
-def _load_package():
-    """Imports the package beside this file without putting the folder on the module search path."""
+class _SourceLoader(importlib.machinery.SourceFileLoader):
+    """Compiles the file that is there: neither reads nor writes bytecode caches, so what is hashed is what runs."""
+
+    def get_code(self, fullname):
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+class _PackageFinder:
+    """Finds `laya_convert` and its modules beside this file, without a folder on the module search path."""
+
     folder = os.path.join(os.path.dirname(os.path.realpath(__file__)), "laya_convert")
-    spec = importlib.util.spec_from_file_location(
-        "laya_convert", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
-    )
-    package = importlib.util.module_from_spec(spec)
-    sys.modules["laya_convert"] = package
-    spec.loader.exec_module(package)
+
+    @classmethod
+    def find_spec(cls, fullname, _path=None, _target=None):
+        package, _, module = fullname.partition(".")
+        if package != "laya_convert":
+            return None
+        path = os.path.join(cls.folder, f"{module or '__init__'}.py")
+        places = None if module else [cls.folder]
+        loader = _SourceLoader(fullname, path)
+        return importlib.util.spec_from_file_location(fullname, path, loader=loader, submodule_search_locations=places)
 
 
 def _progress_on_stdout():
@@ -42,7 +55,7 @@ def main(argv):
         print("usage: python -I -X utf8 convert.py REQUEST.json RESULT.json", file=sys.stderr)
         return 2
     progress = _progress_on_stdout()
-    _load_package()
+    sys.meta_path.insert(0, _PackageFinder)
     from laya_convert.run import main as run
 
     return run(argv[1], argv[2], progress)

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -150,6 +151,7 @@ class Process(FolderTest):
         """Runs a script that has the converter's entry module as `entry`."""
         head = f"""
             import importlib.util, os, signal, sys
+            sys.dont_write_bytecode = True
             spec = importlib.util.spec_from_file_location("entry", {str(CONVERT)!r})
             entry = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(entry)
@@ -162,7 +164,7 @@ class Process(FolderTest):
         request, result, out = make_request(self.folder, buckets=BUCKETS)
         result.write_text("a result of an earlier run")
         text = f"""
-            entry._load_package()
+            sys.meta_path.insert(0, entry._PackageFinder)
             from laya_convert.run import main
             def progress(event):
                 if event["event"] == "bucket_done":
@@ -194,6 +196,17 @@ class Process(FolderTest):
         done = self.script(text)
         self.assertEqual(done.stdout, b'@progress {"event": "done"}\n')
         self.assertEqual(done.stderr, b"from native code\nfrom python\n")
+
+    def test_runs_its_sources_and_leaves_no_bytecode_beside_them(self):
+        home = self.folder / "python-convert"
+        shutil.copytree(CONVERT.parent, home, ignore=shutil.ignore_patterns("__pycache__", "reference"))
+        before = tree(home)
+        request, result, _ = make_request(self.folder)
+        command = [sys.executable, "-I", "-X", "utf8", str(home / "convert.py"), str(request), str(result)]
+        for _ in range(2):
+            self.assertEqual(subprocess.run(command, capture_output=True).returncode, 0)
+            self.assertEqual(tree(home), before)
+            shutil.rmtree(self.folder / "out" / "L64.mlpackage")
 
     def test_the_code_in_the_repository_names_no_machine(self):
         for path in (ROOT / "python-convert").glob("requirements.*"):
