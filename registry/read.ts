@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { readRecord } from '../schemas/door.js';
+import { parseRecord, readText } from '../schemas/door.js';
 import { isSystemError, RecordError } from '../schemas/errors.js';
 import type { Manifest } from '../schemas/generated/types.js';
 import { manifest as validator } from '../schemas/generated/validators.js';
@@ -25,21 +25,37 @@ const REQUIRED_FILES = ['coremldata.bin', 'metadata.json', 'model.mil', 'weights
  * The bytes of the model are not looked at. Throws Artifact*Error.
  */
 export async function readArtifact(key: ArtifactKey, folder: string): Promise<OpenedArtifact> {
-  const manifest = await readManifest(join(folder, MANIFEST));
-  checkSource(key, manifest);
-  checkEvidence(manifest, folder);
+  const path = join(folder, MANIFEST);
+  const manifest = await readText(path).then(
+    (text) => parseManifest(text, path),
+    (error: unknown) => {
+      throw unreadable(error, path);
+    },
+  );
+  checkManifest(key, manifest, folder);
   return { key, folder, model: join(folder, COMPILED), manifest };
+}
+
+/** Checks a manifest against the key: pins, graph, shape, evidence. Throws Artifact*Error; `where` is for its text. */
+export function checkManifest(key: ArtifactKey, manifest: Manifest, where: string): void {
+  checkSource(key, manifest);
+  checkEvidence(manifest, where);
 }
 
 /** Hashes the model's tree and compares it with the manifest. Throws ArtifactIntegrityError TREE_MISMATCH. */
 export async function verifyTree({ model, manifest }: OpenedArtifact): Promise<TreeDigest> {
   const digest = await hashTree(model);
+  checkTree(manifest, digest, model);
+  return digest;
+}
+
+/** Compares a tree's hashes with those in the manifest: `model` is for the error's text. Throws like `verifyTree`. */
+export function checkTree(manifest: Manifest, digest: TreeDigest, model: string): void {
   const { artifact_sha256: v1, tree_hash: name, tree_v2: v2 } = manifest.integrity;
   if (name !== undefined && name !== TREE_V1) throw mismatch(model, TREE_V1, name);
   if (digest.v1 !== v1) throw mismatch(model, v1, digest.v1);
   if (v2 !== undefined && digest.v2 !== v2) throw mismatch(model, v2, digest.v2);
   requireFiles(model, digest);
-  return digest;
 }
 
 /** Throws ArtifactIntegrityError TREE_INCOMPLETE unless the files that every model needs are there and not empty. */
@@ -53,19 +69,24 @@ export function requireFiles(model: string, digest: TreeDigest): void {
   }
 }
 
-async function readManifest(path: string): Promise<Manifest> {
+/** A manifest from its text. Throws ArtifactIntegrityError MANIFEST_UNREADABLE or MANIFEST_INVALID. */
+export function parseManifest(text: string, where: string): Manifest {
   try {
-    return await readRecord<Manifest>(path, validator);
+    return parseRecord<Manifest>(text, validator, where);
   } catch (error) {
-    const code = error instanceof RecordError && error.code === 'RECORD_INVALID' ? 'MANIFEST_INVALID' : undefined;
-    if (!(error instanceof RecordError) && !isSystemError(error)) throw error;
-    throw new ArtifactIntegrityError(code ?? 'MANIFEST_UNREADABLE', `the manifest can't be used: ${error.message}`, {
-      where: path,
-      found: error instanceof RecordError ? error.found : error.code,
-      hint: 'build the artifact again with --force',
-      cause: error,
-    });
+    throw unreadable(error, where);
   }
+}
+
+function unreadable(error: unknown, where: string): unknown {
+  const code = error instanceof RecordError && error.code === 'RECORD_INVALID' ? 'MANIFEST_INVALID' : undefined;
+  if (!(error instanceof RecordError) && !isSystemError(error)) return error;
+  return new ArtifactIntegrityError(code ?? 'MANIFEST_UNREADABLE', `the manifest can't be used: ${error.message}`, {
+    where,
+    found: error instanceof RecordError ? error.found : error.code,
+    hint: 'build the artifact again with --force',
+    cause: error,
+  });
 }
 
 function checkSource({ model, bucket }: ArtifactKey, { source, artifact }: Manifest): void {

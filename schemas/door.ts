@@ -35,7 +35,7 @@ export async function readText(path: string): Promise<string> {
   const file = await open(path, 'r');
   try {
     checkSize((await file.stat()).size, path);
-    return decode(await file.readFile(), path);
+    return decodeText(await file.readFile(), path);
   } finally {
     await file.close();
   }
@@ -46,7 +46,7 @@ export function readTextSync(path: string): string {
   const file = openSync(path, 'r');
   try {
     checkSize(fstatSync(file).size, path);
-    return decode(readFileSync(file), path);
+    return decodeText(readFileSync(file), path);
   } finally {
     closeSync(file);
   }
@@ -61,7 +61,8 @@ function checkSize(size: number, where: string): void {
   });
 }
 
-function decode(bytes: Uint8Array, where: string): string {
+/** A record's text from its bytes. Throws RecordError JSON_SYNTAX when they are not UTF-8. */
+export function decodeText(bytes: Uint8Array, where: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
