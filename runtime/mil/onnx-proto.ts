@@ -128,19 +128,38 @@ function writeEntry(w: Writer, field: number, key: string, value: string): void 
   });
 }
 
+/** Bytes that lie one after the other; large ones are not copied before the end. */
+type Parts = readonly Uint8Array[];
+
+function byteLength(parts: Parts): number {
+  return parts.reduce((sum, part) => sum + part.length, 0);
+}
+
+function written(body: (w: Writer) => void): Uint8Array {
+  const w = new BinaryWriter();
+  body(w);
+  return w.finish();
+}
+
+/** A length-delimited field. */
+function delimited(field: number, parts: Parts): Uint8Array[] {
+  return [written((w) => w.tag(field, LEN).uint32(byteLength(parts))), ...parts];
+}
+
 /** `TensorProto`: dims 1, data_type 2, name 8, raw_data 9, external_data 13, data_location 14. */
-function writeTensor(w: Writer, tensor: OnnxInitializer): void {
-  for (const dim of tensor.dims) int64(w, 1, dim);
-  int64(w, 2, ONNX_DTYPE[tensor.dtype]);
-  text(w, 8, tensor.name);
-  if (tensor.data instanceof Uint8Array) {
-    w.tag(9, LEN).bytes(tensor.data);
-    return;
-  }
-  writeEntry(w, 13, 'location', tensor.data.location);
-  writeEntry(w, 13, 'offset', String(tensor.data.offset));
-  writeEntry(w, 13, 'length', String(tensor.data.length));
-  int64(w, 14, EXTERNAL);
+function tensorParts(tensor: OnnxInitializer): Parts {
+  const { data } = tensor;
+  const head = written((w) => {
+    for (const dim of tensor.dims) int64(w, 1, dim);
+    int64(w, 2, ONNX_DTYPE[tensor.dtype]);
+    text(w, 8, tensor.name);
+    if (data instanceof Uint8Array) return;
+    writeEntry(w, 13, 'location', data.location);
+    writeEntry(w, 13, 'offset', String(data.offset));
+    writeEntry(w, 13, 'length', String(data.length));
+    int64(w, 14, EXTERNAL);
+  });
+  return data instanceof Uint8Array ? [head, ...delimited(9, [data])] : [head];
 }
 
 /**
@@ -160,12 +179,16 @@ function writeValueInfo(w: Writer, info: OnnxValueInfo): void {
 }
 
 /** `GraphProto`: node 1, name 2, initializer 5, input 11, output 12. */
-function writeGraph(w: Writer, model: OnnxModel): void {
-  for (const node of model.nodes) message(w, 1, (inner) => writeNode(inner, node));
-  text(w, 2, model.graphName);
-  for (const tensor of model.initializers) message(w, 5, (inner) => writeTensor(inner, tensor));
-  for (const info of model.inputs) message(w, 11, (inner) => writeValueInfo(inner, info));
-  for (const info of model.outputs) message(w, 12, (inner) => writeValueInfo(inner, info));
+function graphParts(model: OnnxModel): Parts {
+  const head = written((w) => {
+    for (const node of model.nodes) message(w, 1, (inner) => writeNode(inner, node));
+    text(w, 2, model.graphName);
+  });
+  const border = written((w) => {
+    for (const info of model.inputs) message(w, 11, (inner) => writeValueInfo(inner, info));
+    for (const info of model.outputs) message(w, 12, (inner) => writeValueInfo(inner, info));
+  });
+  return [head, ...model.initializers.flatMap((tensor) => delimited(5, tensorParts(tensor))), border];
 }
 
 /**
@@ -173,15 +196,17 @@ function writeGraph(w: Writer, model: OnnxModel): void {
  * Field numbers are those of onnx/onnx.proto. The same model gives the same bytes.
  */
 export function encodeOnnxModel(model: OnnxModel): Uint8Array {
-  const w = new BinaryWriter();
-  int64(w, 1, IR_VERSION);
-  text(w, 2, 'laya-artifacts');
-  message(w, 7, (graph) => writeGraph(graph, model));
-  for (const { domain, version } of OPSETS) {
-    message(w, 8, (opset) => {
-      text(opset, 1, domain);
-      int64(opset, 2, version);
-    });
-  }
-  return w.finish();
+  const head = written((w) => {
+    int64(w, 1, IR_VERSION);
+    text(w, 2, 'laya-artifacts');
+  });
+  const opsets = written((w) => {
+    for (const { domain, version } of OPSETS) {
+      message(w, 8, (opset) => {
+        text(opset, 1, domain);
+        int64(opset, 2, version);
+      });
+    }
+  });
+  return Buffer.concat([head, ...delimited(7, graphParts(model)), opsets]);
 }

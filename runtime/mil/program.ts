@@ -38,7 +38,7 @@ export interface OperationNames {
 }
 
 /** Most elements one tensor of the program may have. */
-const MAX_ELEMENTS = 2 ** 31;
+const MAX_ELEMENTS = 2 ** 29;
 
 class Resolver {
   private readonly names = new Map<string, Operand>();

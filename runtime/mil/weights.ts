@@ -20,13 +20,9 @@ function checkSize(tensor: PlannedTensor, bytes: number): void {
 }
 
 function inline(tensor: PlannedTensor): OnnxInitializer {
-  const data = new Uint8Array(tensor.byteLength);
-  let at = 0;
-  for (const block of tensor.blocks()) {
-    if (at + block.length <= data.length) data.set(block, at);
-    at += block.length;
-  }
-  checkSize(tensor, at);
+  const blocks = [...tensor.blocks()];
+  const data = blocks.length === 1 ? (blocks[0] as Uint8Array) : Buffer.concat(blocks);
+  checkSize(tensor, data.length);
   return { name: tensor.name, dtype: tensor.dtype, dims: tensor.dims, data };
 }
 
