@@ -60,6 +60,10 @@ if (check('tools', node('bin/laya-artifacts.js', 'install-tools'))) {
   const interpreter = join(environment.tools.python_convert.path, 'bin', 'python');
   python('converter', { file: interpreter, args: ['-I', '-X', 'utf8', 'test/python-convert/run.py'] });
   jest();
+  for (const version of ['22.23.3', '24.21.0']) {
+    const packaged = ['exec', '--yes', `--package=node@${version}`, '--', 'node', 'scripts/smoke.mjs'];
+    check(`node ${version}`, { file: 'npm', args: packaged });
+  }
 }
 rmSync(results, { recursive: true, force: true });
 console.log(`${totals.passed} passed, ${totals.failed} failed`);

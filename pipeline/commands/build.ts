@@ -48,7 +48,7 @@ function summary(model: string, rows: readonly BucketReport[], seconds: number):
   const refused = rows.filter((row) => row.outcome === 'rejected').length;
   const verdict =
     made + refused === 0 ? 'nothing to do, all are registered and whole' : `${made} registered, ${refused} refused`;
-  const ask = `npx laya-artifacts predict ${model} --context "I was charged twice." --questions '["Is this about billing?"]'`;
+  const ask = `npx laya-artifacts predict ${model} --context "I was charged twice and I am furious." --questions '["Is the customer angry?"]'`;
   const next = refused > 0 ? 'look at the refused records named above' : ask;
   return `${model}: ${verdict}, ${seconds.toFixed(1)} s\nnext: ${next}`;
 }
