@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSystemError, LayaError } from '../schemas/errors.js';
-import { requireArtifact } from './locate.js';
+import { locateArtifact, requireArtifact } from './locate.js';
 import { type ArtifactKey, MANIFEST } from './paths.js';
 import { type OpenedArtifact, readArtifact, verifyTree } from './read.js';
 
@@ -10,8 +10,6 @@ export interface Whole<T> {
   readonly artifact: OpenedArtifact;
   /** What the check gave. */
   readonly value: T;
-  /** Tells this artifact from one that replaces it at the same path. */
-  readonly generation: string;
 }
 
 /** Swaps that may happen, one after the other, while one reader reads. */
@@ -25,15 +23,14 @@ const ATTEMPTS = 100;
 export async function readWhole<T>(
   root: string,
   key: ArtifactKey,
-  check: (artifact: OpenedArtifact) => Promise<T>,
+  check: (artifact: OpenedArtifact, generation: string) => Promise<T>,
 ): Promise<Whole<T>> {
   for (let attempt = 1; ; attempt++) {
     const folder = await requireArtifact(root, key);
-    const generation = await generationOf(folder);
-    if (generation === undefined && attempt < ATTEMPTS) continue;
+    const generation = (await generationOf(folder)) ?? '';
     try {
       const artifact = await readArtifact(key, folder);
-      return { artifact, value: await check(artifact), generation: generation ?? '' };
+      return { artifact, value: await check(artifact, generation) };
     } catch (error) {
       if (!(error instanceof LayaError) && !isSystemError(error)) throw error;
       if (attempt === ATTEMPTS || (await isCurrent(root, key, folder, generation))) throw error;
@@ -60,16 +57,11 @@ export async function generationOf(folder: string): Promise<string | undefined> 
     );
     return [outer!, inner!].map(({ dev, ino, ctimeNs }) => `${dev}:${ino}:${ctimeNs}`).join(' ');
   } catch (error) {
-    if (isSystemError(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    if (isSystemError(error)) return undefined;
     throw error;
   }
 }
 
-async function isCurrent(
-  root: string,
-  key: ArtifactKey,
-  folder: string,
-  generation: string | undefined,
-): Promise<boolean> {
-  return (await requireArtifact(root, key)) === folder && (await generationOf(folder)) === generation;
+async function isCurrent(root: string, key: ArtifactKey, folder: string, generation: string): Promise<boolean> {
+  return (await locateArtifact(root, key)) === folder && ((await generationOf(folder)) ?? '') === generation;
 }

@@ -1,7 +1,9 @@
 import { ArtifactMissingError, ComputeUnitMismatchError } from '../registry/errors.js';
-import { locateArtifact, requireArtifact } from '../registry/locate.js';
+import { readWhole } from '../registry/generation.js';
+import { requireArtifact } from '../registry/locate.js';
 import type { ModelSpec } from '../registry/models.js';
-import { type OpenedArtifact, readArtifact } from '../registry/read.js';
+import type { ArtifactKey } from '../registry/paths.js';
+import type { OpenedArtifact } from '../registry/read.js';
 import { UnsupportedShapeError } from './errors.js';
 
 /** The registered artifacts of one model that portable evidence lets device `cpu` use, by bucket. */
@@ -11,13 +13,12 @@ export type ArtifactSet = ReadonlyMap<number, OpenedArtifact>;
  * Reads the manifests of a model's registered artifacts. Throws ArtifactMissingError when there is none, and the
  * manifest's own error when one can't be used: nothing is passed over in silence.
  */
-export async function openArtifacts(root: string, model: ModelSpec): Promise<ArtifactSet> {
+export async function openArtifacts(root: string, model: ModelSpec): Promise<Map<number, OpenedArtifact>> {
   const found = new Map<number, OpenedArtifact>();
   for (const bucket of model.buckets) {
     const key = { model, bucket };
-    const folder = await locateArtifact(root, key);
-    if (folder === undefined) continue;
-    const artifact = await readArtifact(key, folder);
+    const artifact = await readRegistered(root, key);
+    if (!artifact) continue;
     requirePortable(artifact);
     found.set(bucket, artifact);
   }
@@ -25,8 +26,17 @@ export async function openArtifacts(root: string, model: ModelSpec): Promise<Art
   return found;
 }
 
+async function readRegistered(root: string, key: ArtifactKey): Promise<OpenedArtifact | undefined> {
+  try {
+    return (await readWhole(root, key, async () => undefined)).artifact;
+  } catch (error) {
+    if (error instanceof ArtifactMissingError) return undefined;
+    throw error;
+  }
+}
+
 /** Evidence counts for the executor that made it: answers on the CPU need a gate that ran there (fault B08). */
-function requirePortable({ manifest, folder }: OpenedArtifact): void {
+export function requirePortable({ manifest, folder }: OpenedArtifact): void {
   if (manifest.evidence?.kind === 'portable') return;
   throw new ComputeUnitMismatchError('COMPUTE_UNITS_MISMATCH', 'this artifact has no portable evidence', {
     where: folder,

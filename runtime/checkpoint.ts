@@ -41,11 +41,18 @@ export async function readCheckpoint(root: string): Promise<Checkpoint> {
   return { root, files, agent, encoder, tensors };
 }
 
-/** SHA-256 (hex) of every file of the checkpoint, by path below its root, sorted. Streams: memory stays flat. */
-export async function hashFiles(checkpoint: Pick<Checkpoint, 'files'>): Promise<Record<string, string>> {
+/**
+ * SHA-256 (hex) of every file of the checkpoint, by path below its root, sorted. Streams: memory stays flat.
+ *
+ * @param digest What gives a file's SHA-256.
+ */
+export async function hashFiles(
+  checkpoint: Pick<Checkpoint, 'files'>,
+  digest: (path: string) => Promise<string> = sha256File,
+): Promise<Record<string, string>> {
   const digests: Record<string, string> = {};
   for (const [name, path] of checkpoint.files) {
-    digests[name] = await sha256File(path).catch((cause: unknown) => {
+    digests[name] = await digest(path).catch((cause: unknown) => {
       throw new CheckpointError('CHECKPOINT_MISSING', `can't read ${name}: ${String(cause)}`, { where: path, cause });
     });
   }

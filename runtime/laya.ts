@@ -81,7 +81,7 @@ export class Laya {
     const buckets = prepared.rows.map((row) => bucketFor(row.ids.length, model.spec, model.artifacts));
     const outputs: RowOutputs[] = [];
     for (const [index, row] of prepared.rows.entries()) {
-      const executable = await model.executable(buckets[index]!);
+      const { executable } = await model.load(buckets[index]!);
       const rowModel = { host: model.host, executable, bucket: buckets[index]!, padId: model.tokenizer.pad.id };
       outputs.push(await forwardRow(rowModel, row));
     }

@@ -1,15 +1,16 @@
 import { join } from 'node:path';
+import { openStampedFolder } from '../registry/file-stamps.js';
 import { findModel, type ModelSpec } from '../registry/models.js';
 import { packageRoot } from '../registry/package-root.js';
-import { artifactRoot, type Environment, hubCache, verifiedFolder } from '../registry/paths.js';
-import { verifyTree } from '../registry/read.js';
-import { type ArtifactSet, openArtifacts } from './artifacts.js';
+import { artifactRoot, type Environment, hubCache } from '../registry/paths.js';
+import type { OpenedArtifact } from '../registry/read.js';
+import { type ArtifactSet, openArtifacts, requirePortable } from './artifacts.js';
 import { type Calibration, temperatures } from './calibration.js';
 import { type Checkpoint, hashFiles, readCheckpoint } from './checkpoint.js';
 import { checkPins, checkProvenWith } from './checkpoint-pins.js';
 import { BackendUnavailableError } from './errors.js';
-import type { Executable } from './executor.js';
 import { HostWeights } from './host.js';
+import { ArtifactLoader, type LoadedArtifact, loadArtifact } from './load.js';
 import { openTokenizer, type PromptTokenizer } from './tokenizer.js';
 
 /** Where rows run. `auto` takes the best device that serves here and records which one and why. */
@@ -24,19 +25,22 @@ export interface OpenOptions {
   /** Threads of the executor; default: the processors this process may use. */
   readonly threads?: number;
   readonly env?: Environment;
+  /** The clock, in milliseconds since 1970. */
+  readonly now?: () => number;
 }
 
-/** Everything a model needs to answer; executables are opened, and their bytes verified, on first use. */
+/** Everything a model needs to answer; artifacts are loaded, and their bytes verified, on first use. */
 export interface OpenModel {
   readonly spec: ModelSpec;
   readonly device: 'cpu';
   readonly routingReason: 'cpu_requested' | 'ane_runtime_unavailable';
+  /** By bucket, as they were read last: an artifact that was replaced since is read again when it is opened. */
   readonly artifacts: ArtifactSet;
   readonly checkpoint: Checkpoint;
   readonly tokenizer: PromptTokenizer;
   readonly calibration: Calibration;
   readonly host: HostWeights;
-  executable(bucket: number): Promise<Executable>;
+  load(bucket: number): Promise<LoadedArtifact>;
   close(): Promise<void>;
 }
 
@@ -52,11 +56,20 @@ export async function openModel(name: string, options: OpenOptions = {}): Promis
   const artifacts = await openArtifacts(root, spec);
   const checkpoint = await readCheckpoint(options.checkpoint ?? checkpointFolder(spec, env));
   const tokenizer = openTokenizer(join(checkpoint.root, 'tokenizer'));
-  const files = await hashFiles(checkpoint);
+  const now = options.now ?? Date.now;
+  const files = await checkpointDigests(checkpoint, root, now);
   checkPins(spec, files, checkpoint.root);
-  for (const artifact of artifacts.values()) checkProvenWith(artifact, files);
+  const accept = (artifact: OpenedArtifact): void => {
+    requirePortable(artifact);
+    checkProvenWith(artifact, files);
+  };
+  for (const artifact of artifacts.values()) accept(artifact);
   const host = await HostWeights.open(checkpoint);
-  const executables = new Map<number, Promise<Executable>>();
+  const loader = new ArtifactLoader(async (bucket) => {
+    const loaded = await loadArtifact(root, { model: spec, bucket }, { threads: options.threads, now, accept });
+    artifacts.set(bucket, loaded.artifact);
+    return loaded;
+  });
   return {
     spec,
     device: 'cpu',
@@ -66,16 +79,19 @@ export async function openModel(name: string, options: OpenOptions = {}): Promis
     tokenizer: await tokenizer,
     calibration: temperatures(checkpoint.agent),
     host,
-    executable: (bucket) => {
-      const opened = executables.get(bucket) ?? openExecutable(artifacts, bucket, root, options.threads);
-      executables.set(bucket, opened);
-      return opened;
-    },
+    load: (bucket) => loader.load(bucket),
     close: async () => {
-      for (const opened of executables.values()) await opened.then((one) => one.release()).catch(() => undefined);
+      await loader.close();
       await host.close();
     },
   };
+}
+
+async function checkpointDigests(checkpoint: Checkpoint, root: string, now: () => number) {
+  const stamped = await openStampedFolder(root, checkpoint.root, now);
+  const files = await hashFiles(checkpoint, stamped.digest);
+  await stamped.save();
+  return files;
 }
 
 function requireDevice(device: Device): void {
@@ -91,13 +107,4 @@ function requireDevice(device: Device): void {
 function checkpointFolder(spec: ModelSpec, env: Environment): string {
   if (spec.bundled) return join(packageRoot(), 'models', spec.name);
   return join(hubCache(env), `models--${spec.repo.replace('/', '--')}`, 'snapshots', spec.revision);
-}
-
-async function openExecutable(artifacts: ArtifactSet, bucket: number, root: string, threads: number | undefined) {
-  const artifact = artifacts.get(bucket)!;
-  const [{ openMlmodelc }, digest] = await Promise.all([import('./mil/session.js'), verifyTree(artifact)]);
-  return openMlmodelc(artifact.model, {
-    ...(threads === undefined ? {} : { threads }),
-    cache: { dir: join(verifiedFolder(root), 'portable'), key: digest.v2 },
-  });
 }

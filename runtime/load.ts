@@ -1,0 +1,71 @@
+import { ArtifactIntegrityError } from '../registry/errors.js';
+import { generationOf, readWhole } from '../registry/generation.js';
+import { type ArtifactKey, portableModelsFolder } from '../registry/paths.js';
+import type { OpenedArtifact } from '../registry/read.js';
+import { type CheckedTree, checkTree } from '../registry/stamps.js';
+import type { Executable } from './executor.js';
+
+export interface LoadOptions {
+  readonly threads?: number | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Throws for an artifact that may not be used. */
+  readonly accept: (artifact: OpenedArtifact) => void;
+}
+
+/** An artifact that was checked and then opened, and nothing took its place in between. */
+export interface LoadedArtifact {
+  readonly artifact: OpenedArtifact;
+  readonly executable: Executable;
+  readonly stamp: CheckedTree['stamp'];
+}
+
+/**
+ * Loads the artifact that is registered now: its manifest, its bytes (hashed unless a stamp vouches for them), the
+ * executor. Throws Artifact*Error, MilError, and what `accept` throws.
+ */
+export async function loadArtifact(root: string, key: ArtifactKey, options: LoadOptions): Promise<LoadedArtifact> {
+  const { artifact, value } = await readWhole(root, key, async (opened, generation) => {
+    options.accept(opened);
+    const [{ openMlmodelc }, { v2, stamp }] = await Promise.all([
+      import('./mil/session.js'),
+      checkTree(root, opened, options.now),
+    ]);
+    const executable = await openMlmodelc(opened.model, {
+      ...(options.threads === undefined ? {} : { threads: options.threads }),
+      cache: { dir: portableModelsFolder(root), key: v2 },
+    });
+    if ((await generationOf(opened.folder)) === generation) return { executable, stamp };
+    await executable.release();
+    throw new ArtifactIntegrityError('TREE_MISMATCH', 'the artifact was replaced while it was opened', {
+      where: opened.folder,
+      hint: 'run the command again',
+    });
+  });
+  return { artifact, ...value };
+}
+
+/** The artifacts of one model, each loaded on first use; a load that failed is tried again the next time. */
+export class ArtifactLoader {
+  readonly #load: (bucket: number) => Promise<LoadedArtifact>;
+  readonly #loaded = new Map<number, Promise<LoadedArtifact>>();
+
+  constructor(load: (bucket: number) => Promise<LoadedArtifact>) {
+    this.#load = load;
+  }
+
+  load(bucket: number): Promise<LoadedArtifact> {
+    const known = this.#loaded.get(bucket);
+    if (known) return known;
+    const loading = this.#load(bucket);
+    this.#loaded.set(bucket, loading);
+    loading.catch(() => this.#loaded.delete(bucket));
+    return loading;
+  }
+
+  /** Releases what was loaded. */
+  async close(): Promise<void> {
+    for (const loading of this.#loaded.values())
+      await loading.then(({ executable }) => executable.release()).catch(() => undefined);
+  }
+}
