@@ -84,7 +84,7 @@ export async function prepare(
 }
 
 /** The state as the model reads it: a string as it is, anything else as Python's JSON. */
-export function stateText(state: JsonValue): string {
+function stateText(state: JsonValue): string {
   return typeof state === 'string' ? state : pythonJson(state);
 }
 

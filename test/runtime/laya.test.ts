@@ -94,6 +94,19 @@ describe('Laya on the registered artifacts', () => {
     );
   });
 
+  it('takes a threshold in either spelling, and refuses what is none', async () => {
+    await using laya = await Laya.open('laya-tiny', { env });
+    const request = { context: 'I was charged twice.', questions: ['Is it about billing?'] };
+    const [answer] = Object.values((await laya.predict({ ...request, minConfidence: 1 })).answers);
+    expect(answer).toMatchObject({ low_confidence: true, abstention: 'abstained', abstention_threshold: 1 });
+    const other = await laya.predict({ ...request, min_confidence: { 'noul:2': 1 } });
+    expect(Object.values(other.answers)).toEqual([answer]);
+    for (const bad of [1.5, '0.5', Number.NaN, { 'noul:3': 1 }]) {
+      expect(await codeOf(() => laya.predict({ ...request, minConfidence: bad }))).toBe('MIN_CONFIDENCE_INVALID');
+      expect(await codeOf(() => laya.predict({ ...request, min_confidence: bad }))).toBe('MIN_CONFIDENCE_INVALID');
+    }
+  });
+
   // R19: opening, answering and closing change no byte of the store or the checkpoint.
   it('writes nothing into the store or the checkpoint', async () => {
     const before = [await hashTree(join(root, 'artifacts')), await hashTree('models/laya-tiny')];
