@@ -25,6 +25,10 @@ export async function syncTree(root: string, sync: (path: string) => Promise<voi
   await sync(root);
 }
 
+/** A name beside the path that nobody else uses: hidden, with this process's number. */
+export const temporarySibling = (path: string): string =>
+  join(dirname(path), `.${basename(path)}.${process.pid}-${randomBytes(4).toString('hex')}`);
+
 /** Makes a folder and its parents, and flushes the parents that are new. */
 export async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true });
@@ -37,7 +41,7 @@ export async function makeFolder(path: string): Promise<void> {
  * a temporary sibling, flush, rename, flush of the folder. On failure the sibling is removed.
  */
 export async function writeFileDurably(path: string, content: string): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${process.pid}-${randomBytes(4).toString('hex')}`);
+  const temporary = temporarySibling(path);
   try {
     await writeFile(temporary, content, { flag: 'wx', mode: 0o644 });
     await syncPath(temporary);

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { parseRecord, readText } from '../schemas/door.js';
+import { decodeText, parseRecord, readText } from '../schemas/door.js';
 import { isSystemError, RecordError } from '../schemas/errors.js';
 import type { Manifest } from '../schemas/generated/types.js';
 import { manifest as validator } from '../schemas/generated/validators.js';
 import { ArtifactIntegrityError, ArtifactParityError, ArtifactRevisionError } from './errors.js';
 import { GRAPH } from './models.js';
 import { type ArtifactKey, COMPILED, MANIFEST } from './paths.js';
-import { hashTree, TREE_V1, type TreeDigest } from './tree.js';
+import { type HashMemo, hashTree, TREE_V1, type TreeDigest, type TreeFile } from './tree.js';
 
 /** A registered artifact whose manifest was read and checked against what was asked for. */
 export interface OpenedArtifact {
@@ -42,9 +42,13 @@ export function checkManifest(key: ArtifactKey, manifest: Manifest, where: strin
   checkEvidence(manifest, where);
 }
 
-/** Hashes the model's tree and compares it with the manifest. Throws ArtifactIntegrityError TREE_MISMATCH. */
-export async function verifyTree({ model, manifest }: OpenedArtifact): Promise<TreeDigest> {
-  const digest = await hashTree(model);
+/**
+ * Hashes the model's tree and compares it with the manifest. Throws ArtifactIntegrityError TREE_MISMATCH.
+ *
+ * @param memo Files that were hashed already, by the same command.
+ */
+export async function verifyTree({ model, manifest }: OpenedArtifact, memo?: HashMemo): Promise<TreeDigest> {
+  const digest = await hashTree(model, memo);
   checkTree(manifest, digest, model);
   return digest;
 }
@@ -55,7 +59,16 @@ export function checkTree(manifest: Manifest, digest: TreeDigest, model: string)
   if (name !== undefined && name !== TREE_V1) throw mismatch(model, TREE_V1, name);
   if (digest.v1 !== v1) throw mismatch(model, v1, digest.v1);
   if (v2 !== undefined && digest.v2 !== v2) throw mismatch(model, v2, digest.v2);
+  const { files } = manifest.integrity;
+  if (files !== undefined && !sameFiles(files, digest)) throw mismatch(model, 'the files of integrity.files', 'others');
   requireFiles(model, digest);
+}
+
+/** The manifest's list of files is what others share bytes by, so that it must be the tree's. */
+function sameFiles(listed: NonNullable<Manifest['integrity']['files']>, { files }: TreeDigest): boolean {
+  const text = (all: readonly TreeFile[]): string =>
+    JSON.stringify(all.map(({ path, bytes, sha256 }) => [path, bytes, sha256]).sort());
+  return text(listed) === text(files);
 }
 
 /** Throws ArtifactIntegrityError TREE_INCOMPLETE unless the files that every model needs are there and not empty. */
@@ -69,9 +82,10 @@ export function requireFiles(model: string, digest: TreeDigest): void {
   }
 }
 
-/** A manifest from its text. Throws ArtifactIntegrityError MANIFEST_UNREADABLE or MANIFEST_INVALID. */
-export function parseManifest(text: string, where: string): Manifest {
+/** A manifest from its bytes or text. Throws ArtifactIntegrityError MANIFEST_UNREADABLE or MANIFEST_INVALID. */
+export function parseManifest(content: string | Uint8Array, where: string): Manifest {
   try {
+    const text = typeof content === 'string' ? content : decodeText(content, where);
     return parseRecord<Manifest>(text, validator, where);
   } catch (error) {
     throw unreadable(error, where);

@@ -18,9 +18,13 @@ export interface Staging {
   remove(): Promise<void>;
 }
 
+/** What a staging folder is for: a build of one model's buckets, or an import whose archive will tell. */
+export type StagingPurpose = ArtifactKey | 'import';
+
 /** Opens a staging folder. Throws StoreError ROOT_UNWRITABLE or DISK_FULL when the root takes no files. */
-export async function openStaging(root: string, { model, bucket }: ArtifactKey, now: Date): Promise<Staging> {
-  const path = join(stagingFolder(root), `${model.name}-L${bucket}-${randomBytes(6).toString('hex')}`);
+export async function openStaging(root: string, purpose: StagingPurpose, now: Date): Promise<Staging> {
+  const label = purpose === 'import' ? purpose : `${purpose.model.name}-L${purpose.bucket}`;
+  const path = join(stagingFolder(root), `${label}-${randomBytes(6).toString('hex')}`);
   const temp = join(path, 'tmp');
   const marker = { pid: process.pid, host: hostname(), since: now.toISOString() };
   const mark = (extra: object): Promise<void> =>
@@ -75,7 +79,7 @@ export async function checkWritable(root: string): Promise<void> {
 async function sweepAbandoned(root: string): Promise<void> {
   for (const name of await readdir(stagingFolder(root))) {
     const path = join(stagingFolder(root), name);
-    const marker = await readMarker(join(path, BUILDING));
+    const marker = readMarker(join(path, BUILDING));
     if (marker?.abandoned === true) await rm(path, { recursive: true, force: true });
   }
 }

@@ -8,7 +8,7 @@ import { parseQuestions } from '../../runtime/questions.js';
 import type { Context } from '../events.js';
 import { type GateRecord, type GateRow, parityGate } from '../gate.js';
 import type { GoldenCase, GoldenRow } from '../goldens.js';
-import type { Placed } from './place.js';
+import { type Candidate, candidateOf, type Placed } from './place.js';
 import type { Resolved } from './resolve.js';
 
 /** The parity record with where its references came from. */
@@ -39,15 +39,18 @@ export class ParityRefusal extends ArtifactParityError {
 
 /** Stage 5: the fixed gate on every golden row that fits the bucket, tokens included. */
 export async function parity(placed: Placed, context: Context): Promise<Proven> {
-  const { bucket, model, converted } = placed.compiled;
-  const { resolved } = converted;
+  return { placed, parity: await proveParity(candidateOf(placed.compiled), context) };
+}
+
+/** The parity gate on its own. Throws ParityRefusal. */
+export async function proveParity({ resolved, bucket, model }: Candidate, context: Context): Promise<ParityRecord> {
   const host = await HostWeights.open(resolved.checkpoint);
   const executable = await resolved.order.toolchain.open(model);
   try {
     const rowModel = { host, executable, bucket, padId: resolved.tokenizer.pad.id };
     const record = await measure(resolved, rowModel, context);
     if (!record.passed) throw new ParityRefusal(bucket, record);
-    return { placed, parity: record };
+    return record;
   } finally {
     await executable.release();
     await host.close();

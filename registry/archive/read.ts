@@ -1,0 +1,149 @@
+import { createHash, type Hash } from 'node:crypto';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { decodeText } from '../../schemas/door.js';
+import type { Manifest } from '../../schemas/generated/types.js';
+import { type JsonObject, parseJson } from '../../schemas/json.js';
+import { COMPILED, MANIFEST } from '../paths.js';
+import { checkTree, parseManifest } from '../read.js';
+import { comparePaths, digestEntries, type HashedEntry, type TreeDigest } from '../tree.js';
+import { ArchiveError } from './errors.js';
+import { gunzipFile } from './gunzip.js';
+import { type Member, MemberRules } from './members.js';
+import { type MemberSink, TarReader } from './tar-reader.js';
+
+export interface ReadOptions {
+  readonly signal: AbortSignal;
+  /** Folder that takes `model.mlmodelc`; it must exist. Without it nothing is written. */
+  readonly into?: string;
+  /** SHA-256 the file must have. */
+  readonly sha256?: string;
+  /** Called with the manifest once it has been read, often before the model; what it throws ends the reading. */
+  readonly onManifest?: (manifest: Manifest) => void | Promise<void>;
+}
+
+/** An archive that was read to its end and holds what its manifest says. */
+export interface ReadArchive {
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly manifest: Manifest;
+  /** The manifest with its keys in their order and its numbers as they are written. */
+  readonly record: JsonObject;
+  /** Members in the archive's order. */
+  readonly members: readonly Member[];
+  /** Hashes of the model's tree, from the bytes as they were unpacked. */
+  readonly tree: TreeDigest;
+}
+
+/**
+ * Reads an archive in one pass: the file's SHA-256, inflate, tar, each member against the allow-list, each file's
+ * SHA-256 while it is written, both tree hashes (protocol §11.2). What was written before an error is the caller's to
+ * remove. Throws ArchiveError for what is no archive of an artifact, ArtifactIntegrityError for one whose manifest and
+ * model contradict each other.
+ */
+export async function readArchive(path: string, options: ReadOptions): Promise<ReadArchive> {
+  const unpacker = new Unpacker(path, options);
+  const tar = new TarReader(new MemberRules(), unpacker);
+  try {
+    const { sha256, bytes } = await gunzipFile(path, options.signal, (piece) => tar.push(piece));
+    if (options.sha256 !== undefined && options.sha256 !== sha256)
+      throw new ArchiveError('ARCHIVE_DIGEST', 'the file is not the one that was asked for', {
+        where: path,
+        expected: options.sha256,
+        found: sha256,
+        hint: 'copy or download the archive again',
+      });
+    tar.finish();
+    const tree = unpacker.tree();
+    checkTree(unpacker.manifest!, tree, path);
+    return { sha256, bytes, manifest: unpacker.manifest!, record: unpacker.record!, members: unpacker.members, tree };
+  } finally {
+    await unpacker.abandon();
+  }
+}
+
+/** Writes members below a folder and hashes them on the way; keeps the manifest. */
+class Unpacker implements MemberSink {
+  readonly members: Member[] = [];
+  manifest: Manifest | undefined;
+  record: JsonObject | undefined;
+  readonly #path: string;
+  readonly #options: ReadOptions;
+  readonly #entries = new Map<string, HashedEntry>();
+  #member: Member | undefined;
+  #hash: Hash | undefined;
+  #file: FileHandle | undefined;
+  #text: Buffer[] = [];
+  #written: Promise<unknown> = Promise.resolve();
+
+  constructor(path: string, options: ReadOptions) {
+    this.#path = path;
+    this.#options = options;
+  }
+
+  async open(member: Member): Promise<void> {
+    this.members.push(member);
+    this.#member = member;
+    if (member.path === MANIFEST) return;
+    await this.#makeFolders(member.folder ? member.path : dirname(member.path));
+    if (member.folder) return;
+    this.#hash = createHash('sha256');
+    if (this.#options.into !== undefined) this.#file = await open(join(this.#options.into, member.path), 'wx', 0o644);
+  }
+
+  /** The previous piece is written while this one is hashed. */
+  async write(piece: Buffer): Promise<void> {
+    if (this.#hash === undefined) {
+      this.#text.push(Buffer.from(piece));
+      return;
+    }
+    const before = this.#written;
+    if (this.#file) this.#written = before.then(() => writeWhole(this.#file!, piece));
+    this.#written.catch(() => undefined);
+    this.#hash.update(piece);
+    await before;
+  }
+
+  async close(): Promise<void> {
+    const member = this.#member!;
+    if (member.path === MANIFEST) return this.#readManifest(Buffer.concat(this.#text));
+    if (member.folder) return;
+    await this.#written;
+    await this.abandon();
+    const path = member.path.slice(COMPILED.length + 1);
+    this.#entries.set(path, { path, folder: false, bytes: member.bytes, digest: this.#hash!.digest() });
+    this.#hash = undefined;
+  }
+
+  /** Closes the file that is open, whatever became of it. */
+  async abandon(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await this.#written.catch(() => undefined);
+    await file?.close();
+  }
+
+  /** Both hashes: files, and the folders that are listed or implied. */
+  tree(): TreeDigest {
+    return digestEntries([...this.#entries.values()].sort((a, b) => comparePaths(a.path, b.path)));
+  }
+
+  async #makeFolders(path: string): Promise<void> {
+    if (this.#options.into !== undefined) await mkdir(join(this.#options.into, path), { recursive: true, mode: 0o755 });
+    for (let folder = path; folder !== COMPILED; folder = dirname(folder)) {
+      const below = folder.slice(COMPILED.length + 1);
+      this.#entries.set(below, { path: below, folder: true });
+    }
+  }
+
+  async #readManifest(bytes: Buffer): Promise<void> {
+    const where = `${this.#path}: ${MANIFEST}`;
+    this.manifest = parseManifest(bytes, where);
+    this.record = parseJson(decodeText(bytes, where)) as JsonObject;
+    await this.#options.onManifest?.(this.manifest);
+  }
+}
+
+async function writeWhole(file: FileHandle, piece: Buffer): Promise<void> {
+  for (let at = 0; at < piece.length; ) at += (await file.write(piece, at, piece.length - at)).bytesWritten;
+}
