@@ -145,12 +145,12 @@ export async function storeModel(dir: string, place: CachePlace | null, model: E
   try {
     if (place) return await buildInCache(dir, place, model, source);
   } catch (error) {
-    if (!isSystemError(error)) throw error;
+    if (error instanceof MilError || !isSystemError(error)) throw error;
   }
   try {
     return await buildInTemp(dir, model, source);
   } catch (error) {
-    if (!isSystemError(error)) throw error;
+    if (error instanceof MilError || !isSystemError(error)) throw error;
     const needed = model.placed.reduce((sum, { tensor }) => sum + tensor.byteLength, 0);
     throw new MilError('MIL_RUN', `no room for the translated weights (${needed} bytes): ${error.message}`, {
       expected: `${needed} free bytes`,

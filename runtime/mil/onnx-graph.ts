@@ -1,5 +1,5 @@
 import { type Constant, computeDtype, constantElements, elementBytes } from './constants.js';
-import type { OnnxAttribute, OnnxDtype, OnnxNode } from './onnx-proto.js';
+import { ONNX_DTYPE, type OnnxAttribute, type OnnxDtype, type OnnxNode } from './onnx-proto.js';
 import { elementCount } from './types.js';
 
 /** An initializer before it has a place: where its bytes will come from. */
@@ -69,8 +69,15 @@ export class OnnxGraph {
     return this.split(op, inputs, attributes, 1)[0] as string;
   }
 
-  /** Adds a node whose output has this very name. */
-  publish(op: string, input: string, attributes: Attributes, output: string): void {
+  /** Adds a conversion to another element type. */
+  cast(input: string, dtype: OnnxDtype): string {
+    return this.node('Cast', [input], { to: { int: ONNX_DTYPE[dtype] } });
+  }
+
+  /** Gives the graph a float32 output of this very name, converted from another element type where there is one. */
+  publish(input: string, dtype: OnnxDtype, output: string): void {
+    const op = dtype === 'float32' ? 'Identity' : 'Cast';
+    const attributes: Attributes = dtype === 'float32' ? {} : { to: { int: ONNX_DTYPE.float32 } };
     const name = this.fresh(`${output}/${op}`);
     this.nodes.push({ op, name, inputs: [input], outputs: [output], attributes });
     this.coverage.set(name, this.covered);

@@ -27,6 +27,8 @@ export interface MlmodelcOptions {
 export interface LoadOptions extends MlmodelcOptions {
   /** ONNX Runtime writes its profile to a file with this prefix when `endProfiling` is called. */
   readonly profilePrefix?: string;
+  /** Weights of at least this many bytes, in float32, are loaded from a file, which is mapped; default 64 MiB. */
+  readonly fileBytes?: number;
 }
 
 /** A compiled model loaded for ONNX Runtime's CPU provider. */
@@ -48,8 +50,7 @@ export interface LoadedModel extends PortableModel {
   endProfiling(): void;
 }
 
-/** Models whose weights take at least this many bytes in float32 are loaded from a file, which is mapped. */
-const LARGE_BYTES = 64 * 1024 * 1024;
+const FILE_BYTES = 64 * 1024 * 1024;
 
 const MAX_THREADS = 1024;
 
@@ -71,7 +72,8 @@ function sessionOptions(options: LoadOptions): InferenceSession.SessionOptions {
     graphOptimizationLevel: 'disabled',
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
-    logSeverityLevel: 3,
+    // Failures are thrown; nothing is printed.
+    logSeverityLevel: 4,
     ...(options.profilePrefix === undefined ? {} : { enableProfiling: true, profileFilePrefix: options.profilePrefix }),
   };
 }
@@ -142,7 +144,7 @@ class OrtModel implements LoadedModel {
     this.session = undefined;
     await Promise.allSettled(this.pending);
     await session?.release();
-    if (this.temporary !== undefined) await rm(this.temporary, { recursive: true, force: true });
+    await discard(this.temporary);
   }
 }
 
@@ -165,6 +167,15 @@ async function createSession(ort: Ort, model: Uint8Array | string, options: Infe
   }
 }
 
+/** Removes a folder of mapped files; where the system keeps mapped files in place, the folder is returned. */
+async function discard(folder: string | undefined): Promise<string | undefined> {
+  if (folder === undefined) return undefined;
+  return rm(folder, { recursive: true, force: true }).then(
+    () => undefined,
+    () => folder,
+  );
+}
+
 /** Translates and loads; `PortableModel` with what the profile needs beside. */
 export async function loadMlmodelc(dir: string, options: LoadOptions = {}): Promise<LoadedModel> {
   const settings = sessionOptions(options);
@@ -175,14 +186,19 @@ export async function loadMlmodelc(dir: string, options: LoadOptions = {}): Prom
     const fuse = options.fuse ?? true;
     const translation = translate(program, files, fuse);
     const ort = await import('onnxruntime-node');
-    if (weightBytes(translation) < LARGE_BYTES) {
+    if (weightBytes(translation) < (options.fileBytes ?? FILE_BYTES)) {
       const session = await createSession(ort, inlineModel(translation), settings);
       return new OrtModel(translation, ort, session, undefined);
     }
     const model = externalModel(translation, DATA_FILE);
     const stored = await storeModel(dir, fuse ? (options.cache ?? null) : null, model);
-    const session = await createSession(ort, stored.path, settings);
-    return new OrtModel(translation, ort, session, stored.temporary);
+    try {
+      const session = await createSession(ort, stored.path, settings);
+      return new OrtModel(translation, ort, session, await discard(stored.temporary));
+    } catch (error) {
+      await discard(stored.temporary);
+      throw error;
+    }
   } finally {
     files.close();
   }

@@ -1,6 +1,7 @@
 import { MilError } from '../errors.js';
 import type { MilDtype, MilProgram } from './ast.js';
 import type { BlobFiles } from './blobs.js';
+import { computeDtype } from './constants.js';
 import { OperationContext } from './context.js';
 import { matchAttention } from './fuse/attention.js';
 import { emitFused } from './fuse/emit.js';
@@ -8,7 +9,7 @@ import { MATRIX } from './fuse/matrix.js';
 import { matchNorm } from './fuse/norm.js';
 import { eachInput, isFused, Links, liveSteps, type PlannedStep } from './fuse/plan.js';
 import { OnnxGraph, type PlannedTensor } from './onnx-graph.js';
-import type { OnnxNode, OnnxValueInfo } from './onnx-proto.js';
+import type { OnnxDtype, OnnxNode, OnnxValueInfo } from './onnx-proto.js';
 import { emitterOf, OPERATION_NAMES } from './ops/table.js';
 import { type ResolvedProgram, resolveProgram, type Step } from './program.js';
 import { Forms, type Value } from './values.js';
@@ -74,21 +75,22 @@ class Translator {
 
   /** An input arrives as float32 and is brought to what its declared type holds. */
   private input(value: Value): void {
-    this.graph.cover([value.name]);
-    const half = value.dtype === 'fp16';
-    const cast = (name: string, to: number) => this.graph.node('Cast', [name], { to: { int: to } });
-    if (half) this.forms.set(value, 'full', cast(cast(value.name, FLOAT16), FLOAT));
-    else if (value.dtype === 'fp32') this.forms.set(value, 'full', value.name);
-    else this.forms.set(value, 'full', cast(value.name, CAST_IN[value.dtype] as number));
+    const { graph } = this;
+    graph.cover([value.name]);
+    const dtype = computeDtype(value.dtype) as OnnxDtype;
+    let name = value.name;
+    if (value.dtype === 'fp16') name = graph.cast(graph.cast(name, 'float16'), 'float32');
+    else if (dtype !== 'float32') name = graph.cast(name, dtype);
+    this.forms.set(value, 'full', name);
   }
 
   /** An output leaves as float32 elements that its declared type holds. */
   private output(value: Value): void {
-    this.graph.cover([value.name]);
-    const inner = this.forms.get(value);
-    const rounded = value.dtype === 'fp16' ? this.graph.node('Cast', [inner], { to: { int: FLOAT16 } }) : inner;
-    if (value.dtype === 'fp32') this.graph.publish('Identity', rounded, {}, value.name);
-    else this.graph.publish('Cast', rounded, { to: { int: FLOAT } }, value.name);
+    const { graph } = this;
+    graph.cover([value.name]);
+    const name = this.forms.get(value);
+    if (value.dtype === 'fp16') graph.publish(graph.cast(name, 'float16'), 'float16', value.name);
+    else graph.publish(name, computeDtype(value.dtype) as OnnxDtype, value.name);
   }
 
   private step(step: PlannedStep, live: ReadonlySet<PlannedStep>, matrices: boolean): void {
@@ -111,11 +113,6 @@ class Translator {
     return this.graph;
   }
 }
-
-/** `TensorProto.DataType` numbers for casts at the border. */
-const FLOAT = 1;
-const FLOAT16 = 10;
-const CAST_IN: Partial<Record<MilDtype, number>> = { bool: 9, int8: 3, int16: 5, int32: 6, uint8: 2, uint16: 4 };
 
 function spec({ name, shape, dtype }: Value): TensorSpec {
   return { name, shape, dtype };

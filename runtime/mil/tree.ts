@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { isSystemError } from '../../schemas/errors.js';
 import { MilError } from '../errors.js';
 
@@ -17,24 +17,28 @@ const MAX_TEXT_BYTES = 256 * 1024 * 1024;
  */
 export function readMilText(dir: string): string {
   const where = join(dir, PROGRAM);
+  const bytes = readProgram(where) ?? notText(where, `at most ${MAX_TEXT_BYTES} bytes`, 'a larger file');
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    return notText(where, 'UTF-8 text', 'other bytes', cause);
+  }
+}
+
+/** The file's bytes; undefined when there are more than a program may have. */
+function readProgram(where: string): Buffer | undefined {
   try {
     const stat = statSync(where);
-    if (!stat.isFile()) throw missing(where, 'something that is no file');
-    if (stat.size > MAX_TEXT_BYTES) {
-      throw new MilError('MIL_SYNTAX', `${where}: expected at most ${MAX_TEXT_BYTES} bytes, found ${stat.size}`, {
-        expected: MAX_TEXT_BYTES,
-        found: stat.size,
-        where,
-      });
-    }
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(where));
+    if (stat.isFile()) return stat.size > MAX_TEXT_BYTES ? undefined : readFileSync(where);
   } catch (error) {
-    if (isSystemError(error, 'ERR_ENCODING_INVALID_ENCODED_DATA')) {
-      throw new MilError('MIL_SYNTAX', `${where}: not UTF-8 text`, { where, expected: 'UTF-8', cause: error });
-    }
     if (isSystemError(error)) throw missing(where, String(error.code), error);
     throw error;
   }
+  throw missing(where, 'something that is no file');
+}
+
+function notText(where: string, expected: string, found: string, cause?: unknown): never {
+  throw new MilError('MIL_SYNTAX', `${where}: expected ${expected}, found ${found}`, { expected, found, where, cause });
 }
 
 function missing(where: string, found: string, cause?: unknown): MilError {
@@ -66,6 +70,6 @@ export function fileStat(file: string, path: string): FileStat {
 export function treeStat(dir: string): FileStat[] {
   const entries = readdirSync(dir, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => !entry.isDirectory());
-  const paths = files.map((entry) => join(entry.parentPath, entry.name).slice(dir.length + 1)).sort();
+  const paths = files.map((entry) => relative(dir, join(entry.parentPath, entry.name))).sort();
   return paths.map((path) => fileStat(join(dir, path), path));
 }

@@ -27,7 +27,7 @@ function matrixAxis(axis: number, form: Form): number | undefined {
 }
 
 /** Both operands of a matrix product by name, transposed by the operator where they lie the other way. */
-export function productNode(context: OperationContext, x: Value, y: Value): string {
+function productNode(context: OperationContext, x: Value, y: Value): string {
   const [xForm, yForm] = [preferredForm(context, [x]), preferredForm(context, [y])];
   const inputs = [context.forms.get(x, xForm), context.forms.get(y, yForm)];
   if (xForm === 'rows' && yForm === 'rows') return context.graph.node('MatMul', inputs);

@@ -1,5 +1,5 @@
 import type { OperationContext } from '../context.js';
-import type { OnnxAttribute, OnnxDtype } from '../onnx-proto.js';
+import type { OnnxDtype } from '../onnx-proto.js';
 import { broadcast } from '../reader.js';
 import { shapeText } from '../types.js';
 import type { Value } from '../values.js';
@@ -127,16 +127,6 @@ function emitBinary(spec: Binary): Emit {
   };
 }
 
-const CAST_TO: Readonly<Record<string, OnnxAttribute>> = {
-  bool: { int: 9 },
-  fp32: { int: 1 },
-  int8: { int: 3 },
-  int16: { int: 5 },
-  int32: { int: 6 },
-  uint8: { int: 2 },
-  uint16: { int: 4 },
-};
-
 /** A cast to fp16 rounds to what a half holds, although the graph goes on in float32. */
 function emitCast(context: OperationContext): void {
   const { forms, graph } = context;
@@ -144,13 +134,10 @@ function emitCast(context: OperationContext): void {
   const dtype = context.text('dtype', 'none');
   const output = context.output();
   if (output.dtype !== dtype) context.misshapen(`an output of type ${dtype}`, output.dtype);
-  if (dtype === 'fp16') {
-    const half = graph.node('Cast', [forms.get(x)], { to: { int: 10 } });
-    context.produce(graph.node('Cast', [half], { to: { int: 1 } }), x.shape, 'float32');
-    return;
-  }
-  const to = CAST_TO[dtype] ?? context.unsupported(Object.keys(CAST_TO).join(', '), dtype);
-  context.produce(graph.node('Cast', [forms.get(x)], { to }), x.shape, context.dtype(output));
+  const to = context.dtype(output);
+  const name = forms.get(x);
+  if (dtype === 'fp16') context.produce(graph.cast(graph.cast(name, 'float16'), to), x.shape, to);
+  else context.produce(context.dtype(x) === to ? name : graph.cast(name, to), x.shape, to);
 }
 
 function emitSelect(context: OperationContext): void {

@@ -142,7 +142,7 @@ function emitLinear(context: OperationContext): void {
 const EQUATION = /^([a-z]+),([a-z]+)->([a-z]+)$/;
 
 /** The letters of an einsum equation, and the declared output, checked against both operands. */
-export function einsumParts(context: OperationContext): { letters: [string, string, string]; values: [Value, Value] } {
+function einsumParts(context: OperationContext): { letters: [string, string, string]; values: [Value, Value] } {
   const equation = context.text('equation', '').replaceAll(' ', '');
   const match = EQUATION.exec(equation);
   const values = context.list('values');

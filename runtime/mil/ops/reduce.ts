@@ -30,7 +30,7 @@ function emitArg(op: string): Emit {
     const axis = context.axis(context.number('axis', -1), x.shape.length);
     const attributes = { axis: { int: axis }, keepdims: { int: Number(context.flag('keep_dims')) } };
     const index = context.graph.node(op, [context.forms.get(x)], attributes);
-    const name = context.graph.node('Cast', [index], { to: { int: 6 } });
+    const name = context.graph.cast(index, 'int32');
     context.produce(name, reducedShape(context, x.shape, [axis]), 'int32');
   };
 }
@@ -83,7 +83,7 @@ function emitLayerNorm(context: OperationContext): void {
 }
 
 /** The five tensors of a batch norm over axis 1, checked. */
-export function batchNormParts(context: OperationContext) {
+function batchNormParts(context: OperationContext) {
   const x = context.value('x');
   const [mean, variance] = [context.value('mean'), context.value('variance')];
   const channels = [x.shape[1] as number];

@@ -169,7 +169,7 @@ function emitGather(context: OperationContext): void {
   const axis = context.axis(context.number('axis', 0), x.shape.length);
   if (context.number('batch_dims', 0) !== 0) context.unsupported('batch_dims = 0', 'another value');
   if (context.dtype(indices) === 'float32') context.misshapen('integer indices', indices.dtype);
-  const where = context.graph.node('Cast', [context.forms.get(indices)], { to: { int: 7 } });
+  const where = context.graph.cast(context.forms.get(indices), 'int64');
   const name = context.graph.node('Gather', [context.forms.get(x), where], { axis: { int: axis } });
   const shape = [...x.shape.slice(0, axis), ...indices.shape, ...x.shape.slice(axis + 1)];
   context.produce(name, shape, context.dtype(x));

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
@@ -182,8 +182,11 @@ describe('models that are refused', () => {
     mkdirSync(join(empty, 'model.mil'));
     const latin = folder();
     writeFileSync(join(latin, 'model.mil'), Buffer.from([0x70, 0xff, 0xfe]));
-    const codes = [join(empty, 'absent'), folder(), empty, latin].map((dir) => codeOf(() => openMlmodelc(dir)));
-    expect(await Promise.all(codes)).toEqual(['MIL_MISSING', 'MIL_MISSING', 'MIL_MISSING', 'MIL_SYNTAX']);
+    const huge = folder();
+    writeFileSync(join(huge, 'model.mil'), '');
+    truncateSync(join(huge, 'model.mil'), 2 ** 28 + 1);
+    const codes = [join(empty, 'absent'), folder(), empty, latin, huge].map((dir) => codeOf(() => openMlmodelc(dir)));
+    expect(await Promise.all(codes)).toEqual(['MIL_MISSING', 'MIL_MISSING', 'MIL_MISSING', 'MIL_SYNTAX', 'MIL_SYNTAX']);
   });
 
   test('name an unknown operation, its output, its place and the known ones', async () => {
