@@ -58,6 +58,33 @@ function program(): Command {
     .action(async (model, options) => (await import('./commands/verify.js')).verify(model, merged(options)));
 
   cli
+    .command('export')
+    .description('write registered artifacts as archives, verified on the way')
+    .argument('<model>', 'model name')
+    .option('--length <buckets...>', 'only these buckets (default: all registered)')
+    .option('-o, --out <path>', 'a folder, or the file when its name ends in .tar.gz (default: here)')
+    .addOption(json())
+    .action(async (model, options) => (await import('./commands/export.js')).exportArtifacts(model, merged(options)));
+
+  cli
+    .command('import')
+    .description('check archives, run the gates of this machine, register')
+    .argument('<files...>', 'archives made by export')
+    .option('--force', 'take the place of what is registered')
+    .option('--expect-sha256 <digest>', 'what the SHA-256 of the one file must be')
+    .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
+    .addOption(json())
+    .addOption(offline())
+    .action(async (files, options) => (await import('./commands/import.js')).importArchives(files, merged(options)));
+
+  cli
+    .command('inspect')
+    .description('tell what an archive holds, without installing it')
+    .argument('<file>', 'an archive made by export')
+    .addOption(json())
+    .action(async (file, options) => (await import('./commands/inspect.js')).inspect(file, merged(options)));
+
+  cli
     .command('info')
     .description('print what is known about this machine and the models, as JSON')
     .argument('[model]', 'model name (default: all)')

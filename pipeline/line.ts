@@ -1,5 +1,5 @@
 import { locateArtifact } from '../registry/locate.js';
-import { type BuildLock, lockTarget } from '../registry/lock.js';
+import type { BuildLock } from '../registry/lock.js';
 import { artifactFolder } from '../registry/paths.js';
 import { readArtifact, verifyTree } from '../registry/read.js';
 import { recordRejection } from '../registry/rejected.js';
@@ -8,6 +8,7 @@ import { LayaError } from '../schemas/errors.js';
 import { InterruptedError } from './errors.js';
 import type { Context } from './events.js';
 import { findGoldens } from './goldens.js';
+import { lockArtifact } from './lock.js';
 import { rejectionRecord } from './manifest.js';
 import type { BuildOrder } from './order.js';
 import { projectFacts } from './project.js';
@@ -123,17 +124,7 @@ async function lockAll(
 ): Promise<Map<number, BuildLock>> {
   const locks = new Map<number, BuildLock>();
   try {
-    for (const bucket of buckets) {
-      const onWait = (holder: { pid: number; host: string; since: string } | undefined): void =>
-        context.emit({
-          kind: 'waiting',
-          what: `${model.name} L${bucket}`,
-          holder: holder ? `process ${holder.pid} on ${holder.host} since ${holder.since}` : 'another process',
-        });
-      const { signal, now } = context;
-      const take = (): Promise<BuildLock> => lockTarget(context.root, { model, bucket }, { signal, now, onWait });
-      locks.set(bucket, await storeAccess(context.root, take));
-    }
+    for (const bucket of buckets) locks.set(bucket, await lockArtifact({ model, bucket }, context));
     return locks;
   } catch (error) {
     for (const lock of locks.values()) await lock.release();

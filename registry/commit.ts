@@ -42,16 +42,26 @@ export async function commitArtifact(
 ): Promise<CommitOutcome> {
   const steps = storeSteps(options.steps);
   const target = artifactFolder(root, key);
-  await checkDeclaredFiles(staged);
-  await syncTree(staged, steps.sync);
-  await makeFolder(dirname(target));
-  await restorePrevious(key, target, steps);
+  await prepareTarget(key, staged, target, steps);
   if (options.replace) return replaceArtifact(target, staged, steps);
   if (await moveIfFree(staged, target, steps)) return 'registered';
   const problem = await findProblem(root, key);
   if (!problem) return 'already-registered';
   await moveToQuarantine(root, key, { reason: problem.message, now: (options.now ?? (() => new Date()))(), steps });
   return (await moveIfFree(staged, target, steps)) ? 'registered' : 'already-registered';
+}
+
+/** What comes before every publication, protocol §3.2, steps 1 to 4. */
+export async function prepareTarget(
+  key: ArtifactKey,
+  staged: string,
+  target: string,
+  steps: StoreSteps,
+): Promise<void> {
+  await checkDeclaredFiles(staged);
+  await syncTree(staged, steps.sync);
+  await makeFolder(dirname(target));
+  await restorePrevious(key, target, steps);
 }
 
 /** Nothing but the declared files may be published: no marker, no leftover (faults B01, R01). */
@@ -90,10 +100,11 @@ async function isFree(path: string): Promise<boolean> {
   }
 }
 
-async function replaceArtifact(target: string, staged: string, steps: StoreSteps): Promise<CommitOutcome> {
+/** Moves the registered artifact aside, the staged one into its place, and removes what was moved (protocol §3.3). */
+export async function replaceArtifact(target: string, staged: string, steps: StoreSteps): Promise<CommitOutcome> {
   const kept: string[] = [];
   for (let attempt = 1; ; attempt++) {
-    await refusePending(target);
+    refusePending(target);
     const aside = await moveAside(target, steps);
     if (aside !== undefined) kept.push(aside);
     try {

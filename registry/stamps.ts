@@ -26,7 +26,7 @@ export const SETTLED_MS = 1000;
  *
  * @param now Milliseconds since 1970
  */
-export async function checkTree(root: string, artifact: OpenedArtifact, now: () => number): Promise<CheckedTree> {
+export async function verifyStamped(root: string, artifact: OpenedArtifact, now: () => number): Promise<CheckedTree> {
   const path = join(stampsFolder(root), `${flatName(artifactPath(artifact.key))}.json`);
   const start = now();
   const before = await lookAt(artifact.model);
@@ -48,7 +48,7 @@ interface TreeLook {
   readonly newest: bigint;
 }
 
-async function lookAt(model: string): Promise<TreeLook> {
+export async function lookAt(model: string): Promise<TreeLook> {
   const [peer, own] = [createHash('sha256'), createHash('sha256')];
   let newest = 0n;
   for (const { path, folder } of await listTree(model)) {

@@ -3,6 +3,8 @@ import { LayaError } from '../../schemas/errors.js';
 export type ArchiveErrorCode =
   /** The file can't be read, or is no regular file. */
   | 'ARCHIVE_UNREADABLE'
+  /** The file can't be written where it was asked for. */
+  | 'ARCHIVE_UNWRITABLE'
   /** The SHA-256 of the file is not the one that was asked for. */
   | 'ARCHIVE_DIGEST'
   /** Not gzip, or gzip whose data, CRC or length is wrong. */

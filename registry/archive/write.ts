@@ -2,12 +2,14 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { isSystemError } from '../../schemas/errors.js';
 import type { Manifest } from '../../schemas/generated/types.js';
 import { temporarySibling, writeFileDurably } from '../durable.js';
 import { ArtifactIntegrityError } from '../errors.js';
 import { type ArtifactKey, COMPILED, MANIFEST } from '../paths.js';
 import { checkManifest, checkTree, parseManifest } from '../read.js';
 import { digestEntries, type HashedEntry, listTree } from '../tree.js';
+import { ArchiveError } from './errors.js';
 import { GzipWriter } from './gzip-writer.js';
 import { LIMITS, type Member, MemberRules } from './members.js';
 import { BLOCK, encodeHeader, paddingOf } from './tar-header.js';
@@ -46,13 +48,32 @@ export async function writeArchive(
   const temporary = temporarySibling(target);
   try {
     const written = await writeTemporary(key, folder, temporary, options);
-    const sums = `${target}.sha256`;
-    await rm(sums, { force: true });
-    await rename(temporary, target);
-    await writeFileDurably(sums, `${written.sha256}  ${basename(target)}\n`);
+    await writable(target, () => publish(temporary, target, written.sha256));
     return { path: target, ...written };
   } finally {
     await rm(temporary, { force: true });
+  }
+}
+
+/** From the rename on the archive is there; sums of an older one never stand beside it. */
+async function publish(temporary: string, target: string, sha256: string): Promise<void> {
+  const sums = `${target}.sha256`;
+  await rm(sums, { force: true });
+  await rename(temporary, target);
+  await writeFileDurably(sums, `${sha256}  ${basename(target)}\n`);
+}
+
+/** Runs a step that writes at the target; the system's refusals become ArchiveError ARCHIVE_UNWRITABLE. */
+async function writable<T>(target: string, step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    throw new ArchiveError('ARCHIVE_UNWRITABLE', `the archive can't be written (${error.code})`, {
+      where: target,
+      hint: 'name another place with --out, or make room there',
+      cause: error,
+    });
   }
 }
 
@@ -60,22 +81,23 @@ async function writeTemporary(key: ArtifactKey, folder: string, temporary: strin
   const { manifest, bytes: record } = await readManifest(key, join(folder, MANIFEST));
   const members = await listMembers(folder, record.length);
   const total = members.reduce((sum, { bytes }) => sum + bytes, 0);
-  const file = await open(temporary, 'wx', 0o644);
+  const file = await writable(temporary, () => open(temporary, 'wx', 0o644));
   const out = new HashedFile(file);
-  const gzip = new GzipWriter(total < WORTH_THREADS ? 0 : options.threads, (bytes) => out.write(bytes));
+  const gzip = new GzipWriter(total < WORTH_THREADS ? 0 : options.threads, (bytes) =>
+    writable(temporary, () => out.write(bytes)),
+  );
   try {
     const entries: HashedEntry[] = [];
     for (const member of members) {
-      options.signal.throwIfAborted();
       await gzip.write(encodeHeader(member));
       if (member.path === MANIFEST) await gzip.write(record);
-      else if (member.path !== COMPILED) entries.push(await writeMember(folder, member, gzip));
+      else if (member.path !== COMPILED) entries.push(await writeMember(folder, member, gzip, options.signal));
       await gzip.write(Buffer.alloc(paddingOf(member.bytes)));
     }
     checkTree(manifest, digestEntries(entries), join(folder, COMPILED));
     await gzip.write(Buffer.alloc(2 * BLOCK));
     await gzip.end();
-    return { ...(await out.end()), artifactSha256: manifest.integrity.artifact_sha256 };
+    return { ...(await writable(temporary, () => out.end())), artifactSha256: manifest.integrity.artifact_sha256 };
   } finally {
     await gzip.close();
     await file.close();
@@ -117,7 +139,12 @@ async function listMembers(folder: string, manifestBytes: number): Promise<Membe
 }
 
 /** One member's content into the archive; its hash is that of the bytes that went there. */
-async function writeMember(folder: string, member: Member, gzip: GzipWriter): Promise<HashedEntry> {
+async function writeMember(
+  folder: string,
+  member: Member,
+  gzip: GzipWriter,
+  signal: AbortSignal,
+): Promise<HashedEntry> {
   const path = member.path.slice(COMPILED.length + 1);
   if (member.folder) return { path, folder: true };
   const file = await open(join(folder, member.path), constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
@@ -127,6 +154,7 @@ async function writeMember(folder: string, member: Member, gzip: GzipWriter): Pr
     let bytes = 0;
     let pending = file.read(buffers[0], 0, READ, 0);
     for (let turn = 0; ; turn ^= 1) {
+      signal.throwIfAborted();
       const { bytesRead, buffer } = await pending;
       bytes += bytesRead;
       if (bytes > member.bytes || (bytesRead === 0 && bytes < member.bytes)) throw changed(member, bytes);

@@ -1,0 +1,171 @@
+import { basename } from 'node:path';
+import { StoreError } from '../registry/errors.js';
+import { readWhole } from '../registry/generation.js';
+import { installArtifact } from '../registry/install.js';
+import { locateArtifact } from '../registry/locate.js';
+import { type ArtifactKey, artifactFolder } from '../registry/paths.js';
+import { checkTree, verifyTree } from '../registry/read.js';
+import { recordRejection } from '../registry/rejected.js';
+import { openStaging, type Staging, storeAccess } from '../registry/staging.js';
+import { lookAt } from '../registry/stamps.js';
+import { hashTree, type TreeDigest } from '../registry/tree.js';
+import { checkProvenWith } from '../runtime/checkpoint-pins.js';
+import { LayaError } from '../schemas/errors.js';
+import { fromPlain, stringifyJson } from '../schemas/json.js';
+import { InterruptedError } from './errors.js';
+import type { Context } from './events.js';
+import { lockArtifact } from './lock.js';
+import { rejectionRecord } from './manifest.js';
+import { isRefusal } from './report.js';
+import { type ParityRecord, proveParity } from './stages/parity.js';
+import { type Candidate, provePlacement } from './stages/place.js';
+import { resolve } from './stages/resolve.js';
+import { type ImportOrder, type Unpacked, unpack } from './stages/unpack.js';
+import { Stopwatch } from './stopwatch.js';
+import type { PlacementReport } from './toolchain/toolchain.js';
+
+/** What became of one archive. */
+export interface ImportReport {
+  readonly file: string;
+  readonly outcome: 'registered' | 'already-registered' | 'rejected';
+  readonly model: string;
+  readonly bucket: number;
+  /** The registered folder, or the rejected record. */
+  readonly path: string;
+  readonly archive_sha256: string;
+  readonly artifact_sha256: string;
+  readonly bytes: number;
+  readonly seconds: number;
+  readonly code?: string;
+  readonly reason?: string;
+}
+
+/**
+ * Archive -> unpack -> resolve -> place -> parity -> registered. The archive is read once; the gates of this machine run
+ * on its bytes, and only what they passed is registered, with an `imported` block that holds what they measured. A
+ * gate's refusal leaves a record under `rejected/`.
+ * Throws ArchiveError, Artifact*Error, StoreError; nothing is registered then, and what was registered stays.
+ */
+export async function importArchive(order: ImportOrder, context: Context): Promise<ImportReport> {
+  const watch = new Stopwatch(context);
+  const staging = await openStaging(context.root, 'import', context.now());
+  try {
+    const report = await storeAccess(context.root, async () => {
+      const unpacked = await watch.stage(unpack, { order, staging });
+      return install(unpacked, staging, watch, context);
+    });
+    await staging.remove();
+    return report;
+  } catch (error) {
+    if (error instanceof InterruptedError) await staging.abandon(watch.running ?? 'import');
+    else await staging.remove();
+    throw error;
+  }
+}
+
+async function install(
+  unpacked: Unpacked,
+  staging: Staging,
+  watch: Stopwatch,
+  context: Context,
+): Promise<ImportReport> {
+  const { order, key, archive, folder } = unpacked;
+  const lock = await lockArtifact(key, context);
+  try {
+    if (!order.force && (await isRegistered(unpacked, context)))
+      return reportOf(unpacked, 'already-registered', watch, context);
+    const resolved = await watch.stage(resolve, { ...order, model: key.model, buckets: [key.bucket] });
+    checkProvenWith({ key, folder, model: folder, manifest: archive.manifest }, resolved.files);
+    const prove = async (model: string): Promise<string> => {
+      const candidate = { resolved, bucket: key.bucket, model, temp: staging.temp };
+      const text = await proveImport(unpacked, candidate, watch, context);
+      await lock.assertHeld();
+      return text;
+    };
+    const options = { replace: order.force, now: context.now };
+    const outcome = await installArtifact(context.root, key, folder, prove, options);
+    if (outcome === 'already-registered') await isRegistered(unpacked, context);
+    return reportOf(unpacked, outcome, watch, context);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return {
+      ...reportOf(unpacked, 'rejected', watch, context),
+      ...(await reject(key, watch.running ?? 'import', error, context)),
+    };
+  } finally {
+    await lock.release();
+  }
+}
+
+/** True when the same artifact is registered, whole. Throws StoreError TARGET_OCCUPIED when it is another one. */
+async function isRegistered({ key, archive }: Unpacked, { root }: Context): Promise<boolean> {
+  if ((await locateArtifact(root, key)) === undefined) return false;
+  const registered = await readWhole(root, key, (artifact) => verifyTree(artifact)).catch((error: unknown) => {
+    if (!(error instanceof LayaError)) throw error;
+  });
+  if (registered === undefined) return false;
+  if (registered.value.v2 === archive.tree.v2) return true;
+  throw new StoreError('TARGET_OCCUPIED', `another artifact of ${key.model.name} L${key.bucket} is registered`, {
+    where: registered.artifact.folder,
+    expected: archive.tree.v1,
+    found: registered.value.v1,
+    hint: 'add --force to take its place once the gates have passed',
+  });
+}
+
+/** Both gates on the model where it stands, and the manifest's text with what they measured. */
+async function proveImport(
+  { order, archive, look }: Unpacked,
+  candidate: Candidate,
+  watch: Stopwatch,
+  context: Context,
+): Promise<string> {
+  const place = (one: Candidate): Promise<PlacementReport> => provePlacement(one);
+  const parity = (one: Candidate): Promise<ParityRecord> => proveParity(one, context);
+  const placement = await watch.stage(place, candidate);
+  const { failures: _none, ...figures } = await watch.stage(parity, candidate);
+  const digest = await unchanged(candidate.model, look, archive.tree);
+  checkTree(archive.manifest, digest, candidate.model);
+  const imported = {
+    at: context.now().toISOString(),
+    from: basename(order.file),
+    archive_sha256: archive.sha256,
+    platform: order.toolchain.platform(archive.manifest.platform.coremltools ?? 'unknown'),
+    placement,
+    parity: figures,
+    artifact_sha256_check: digest.v1,
+  };
+  return `${stringifyJson(new Map(archive.record).set('imported', fromPlain(imported)), 1)}\n`;
+}
+
+/** The hashes from unpacking, as long as no file looks changed since; otherwise those of the bytes that are there now. */
+async function unchanged(model: string, before: string, unpacked: TreeDigest): Promise<TreeDigest> {
+  return (await lookAt(model)).own === before ? unpacked : hashTree(model);
+}
+
+function reportOf(
+  { order, key, archive }: Unpacked,
+  outcome: ImportReport['outcome'],
+  watch: Stopwatch,
+  { root }: Context,
+): ImportReport {
+  return {
+    file: order.file,
+    outcome,
+    model: key.model.name,
+    bucket: key.bucket,
+    path: artifactFolder(root, key),
+    archive_sha256: archive.sha256,
+    artifact_sha256: archive.tree.v1,
+    bytes: archive.tree.bytes,
+    seconds: watch.total(),
+  };
+}
+
+/** A gate's refusal as a record on disk. */
+async function reject(key: ArtifactKey, stage: string, error: LayaError, { root, now, emit }: Context) {
+  const facts = { ...key, createdAt: now() };
+  const record = await recordRejection(root, facts, rejectionRecord(stage, error, facts));
+  emit({ kind: 'rejected', bucket: key.bucket, record });
+  return { path: record, code: error.code, reason: error.message };
+}

@@ -1,0 +1,107 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { isSystemError } from '../schemas/errors.js';
+import { type CommitOptions, type CommitOutcome, prepareTarget, replaceArtifact } from './commit.js';
+import { recordText } from './durable.js';
+import { moveIfFree, occupied } from './move.js';
+import { type ArtifactKey, artifactFolder, COMPILED, MANIFEST } from './paths.js';
+import { PENDING, pendingInstall, refusePending } from './pending.js';
+import { findProblem, moveToQuarantine } from './quarantine.js';
+import { claim, removeClaimed } from './remove.js';
+import { type StoreSteps, storeSteps } from './steps.js';
+
+/** Where the manifest waits until the gates have passed (protocol §3.7). */
+const PENDING_MANIFEST = 'manifest.pending.json';
+
+/** Runs the gates on a model at the path it is given, and returns the manifest's text as it is to be registered. */
+export type Prove = (model: string) => Promise<string>;
+
+export interface InstallOptions extends Omit<CommitOptions, 'now'> {
+  readonly now: () => Date;
+}
+
+/**
+ * Registers a staged artifact that has yet to pass the gates of this machine, protocol §3.7. Without `replace` they run
+ * at the registered path, where no reader sees an artifact until they have passed; an artifact that is registered there
+ * stays. With it they run in staging, and the previous artifact is served until they have passed.
+ * Whatever `prove` throws ends the install: nothing is registered, and nothing of it is left.
+ */
+export async function installArtifact(
+  root: string,
+  key: ArtifactKey,
+  staged: string,
+  prove: Prove,
+  options: InstallOptions,
+): Promise<CommitOutcome> {
+  const steps = storeSteps(options.steps);
+  const target = artifactFolder(root, key);
+  await prepareTarget(key, staged, target, steps);
+  await removeAbandoned(target, steps);
+  if (options.replace) {
+    await steps.write(join(staged, MANIFEST), await prove(join(staged, COMPILED)));
+    return replaceArtifact(target, staged, steps);
+  }
+  if (!(await occupy(root, key, staged, options, steps))) return 'already-registered';
+  try {
+    await publish(target, await prove(join(target, COMPILED)), steps);
+  } catch (error) {
+    await withdraw(target, steps);
+    throw error;
+  }
+  await steps.unlink(join(target, PENDING)).catch(leftForPrune);
+  return 'registered';
+}
+
+/** An install whose process died is no artifact; it makes room. One that may still run is not disturbed. */
+async function removeAbandoned(target: string, steps: StoreSteps): Promise<void> {
+  refusePending(target);
+  if (pendingInstall(target) === undefined) return;
+  await removeClaimed(await claim(target, steps), steps);
+}
+
+/** The staged folder to the registered path, its manifest withheld (transition T8); false when an artifact is there. */
+async function occupy(
+  root: string,
+  key: ArtifactKey,
+  staged: string,
+  options: InstallOptions,
+  steps: StoreSteps,
+): Promise<boolean> {
+  const target = artifactFolder(root, key);
+  const marker = { pid: process.pid, host: hostname(), since: options.now().toISOString() };
+  await steps.write(join(staged, PENDING), recordText(marker));
+  await steps.rename(join(staged, MANIFEST), join(staged, PENDING_MANIFEST));
+  await steps.sync(staged);
+  if (await moveIfFree(staged, target, steps)) return true;
+  const problem = await findProblem(root, key);
+  if (!problem) return false;
+  await moveToQuarantine(root, key, { reason: problem.message, now: options.now(), steps });
+  if (await moveIfFree(staged, target, steps)) return true;
+  throw occupied(target);
+}
+
+/** Writes the final manifest under its waiting name, then gives it its own (transition T9). */
+async function publish(target: string, manifest: string, steps: StoreSteps): Promise<void> {
+  await steps.write(join(target, PENDING_MANIFEST), manifest);
+  if (pendingInstall(target)?.pid !== process.pid) throw occupied(target);
+  // Point of no return: from this rename on, readers see the artifact.
+  await steps.rename(join(target, PENDING_MANIFEST), join(target, MANIFEST));
+  await steps.sync(target).catch(leftForPrune);
+}
+
+/** Takes an install that failed away from the registered path, then removes it (transition T10). */
+async function withdraw(target: string, steps: StoreSteps): Promise<void> {
+  if (pendingInstall(target)?.pid !== process.pid) return;
+  try {
+    const failed = `${target}.failed-${process.pid}`;
+    await steps.rename(target, failed);
+    await steps.remove(failed);
+  } catch (error) {
+    leftForPrune(error);
+  }
+}
+
+/** What is left of an install that has ended is prune's to remove. */
+function leftForPrune(error: unknown): void {
+  if (!isSystemError(error)) throw error;
+}
