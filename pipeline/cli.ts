@@ -4,6 +4,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { packageRoot } from '../registry/package-root.js';
 import { exitCodeOf, printError } from './exit.js';
 import type { GlobalOptions } from './options.js';
+import { addStoreCommands } from './store-commands.js';
 
 /** Each command's module is loaded only when the command runs: help has to be there at once. */
 function program(): Command {
@@ -54,6 +55,7 @@ function program(): Command {
     .description('check every byte and record of registered artifacts')
     .argument('[model]', 'model name (default: all)')
     .option('--length <buckets...>', 'only these buckets')
+    .option('--all', 'also rejected and quarantined records, and what builds left')
     .addOption(json())
     .action(async (model, options) => (await import('./commands/verify.js')).verify(model, merged(options)));
 
@@ -107,6 +109,7 @@ function program(): Command {
     .action(async (model, options) => (await import('./commands/goldens.js')).recordGoldens(model, merged(options)));
 
   const merged = <T extends object>(options: T): T & GlobalOptions => ({ ...cli.opts<GlobalOptions>(), ...options });
+  addStoreCommands(cli, merged);
   for (const command of cli.commands) command.exitOverride().configureHelp({ helpWidth: 80 });
   return cli;
 }

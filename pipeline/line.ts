@@ -20,6 +20,7 @@ import { parity } from './stages/parity.js';
 import { place } from './stages/place.js';
 import { resolve } from './stages/resolve.js';
 import { seal } from './stages/seal.js';
+import { share } from './stages/share.js';
 import { Stopwatch } from './stopwatch.js';
 import { installTools } from './tools/all.js';
 import { checkPython } from './tools/python.js';
@@ -102,7 +103,8 @@ async function buildBucket(
 ): Promise<BucketReport> {
   watch.startBucket(bucket);
   const compiled = await watch.stage(compile, { converted, bucket });
-  const placed = await watch.stage(place, compiled);
+  const shared = await watch.stage(share, compiled);
+  const placed = await watch.stage(place, shared);
   const proven = await watch.stage(parity, placed);
   const facts = { createdAt: context.now(), timings: watch.timings(), ...(await projectFacts(context)) };
   const sealed = await watch.stage(seal, { proven, facts });

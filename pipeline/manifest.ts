@@ -42,7 +42,12 @@ export function buildManifest({ placed, parity }: Proven, facts: BuildFacts): Ma
       artifact_sha256: digest.v1,
     },
     toolchain: { node: process.version, os: `${platform()} ${release()}`, arch: process.arch },
-    integrity: { artifact_sha256: digest.v1, tree_hash: TREE_V1, tree_v2: digest.v2 },
+    integrity: {
+      artifact_sha256: digest.v1,
+      tree_hash: TREE_V1,
+      tree_v2: digest.v2,
+      files: digest.files.map((file) => ({ ...file })),
+    },
     timings: { ...facts.timings },
   };
 }

@@ -13,7 +13,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   const cells = [head, ...rows].map((row) => row.map((cell) => safeText(cell).replaceAll('\n', ' ')));
   const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   const numeric = head.map(
-    (_, column) => rows.length > 0 && rows.every((row) => /^[\d.,]*( [kMG]?B)?$/.test(row[column] ?? '')),
+    (_, column) => rows.length > 0 && rows.every((row) => /^[\d.,]*( ([kMG]?B|d|h|min|s))?$/.test(row[column] ?? '')),
   );
   const line = (row: readonly string[]): string =>
     row.map((cell, i) => (numeric[i] ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!))).join('  ');
@@ -30,4 +30,15 @@ export function bytesText(bytes: number): string {
     unit++;
   }
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** Seconds as a person reads them, in the largest unit: "3 d". */
+export function durationText(seconds: number): string {
+  const units: [size: number, name: string][] = [
+    [86400, 'd'],
+    [3600, 'h'],
+    [60, 'min'],
+  ];
+  const [size, name] = units.find(([least]) => seconds >= least) ?? [1, 's'];
+  return `${Math.floor(seconds / size)} ${name}`;
 }

@@ -1,10 +1,10 @@
-import { readText } from '../schemas/door.js';
+import { readTextSync } from '../schemas/door.js';
 import { isSystemError, RecordError } from '../schemas/errors.js';
 
 /** A marker's fields, whatever they are; none when it can't be read as a record; undefined when it is not there. */
-export async function readMarker(path: string): Promise<Record<string, unknown> | undefined> {
+export function readMarker(path: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(await readText(path));
+    const value: unknown = JSON.parse(readTextSync(path));
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch (error) {
     if (isSystemError(error, 'ENOENT', 'ENOTDIR')) return undefined;

@@ -40,7 +40,7 @@ export const locksFolder = (root: string): string => join(root, 'artifacts', '.l
 export const rejectedFolder = (root: string): string => join(root, 'artifacts', 'rejected');
 export const quarantineFolder = (root: string): string => join(root, 'artifacts', 'quarantine');
 /** Derived data that can always be made again: stamps and the executor's translated models. */
-export const verifiedFolder = (root: string): string => join(root, 'verified');
+const verifiedFolder = (root: string): string => join(root, 'verified');
 export const stampsFolder = (root: string): string => join(verifiedFolder(root), 'artifacts');
 export const checkpointStampsFolder = (root: string): string => join(verifiedFolder(root), 'checkpoints');
 export const portableModelsFolder = (root: string): string => join(verifiedFolder(root), 'portable');

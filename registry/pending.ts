@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreError } from './errors.js';
 import { readMarker } from './markers.js';
@@ -16,21 +16,16 @@ export interface PendingInstall {
 }
 
 /** The install in progress, or left behind, in a folder; undefined when it is published or none. */
-export async function pendingInstall(folder: string): Promise<PendingInstall | undefined> {
-  const marker = await readMarker(join(folder, PENDING));
-  if (marker === undefined) return undefined;
-  const published = await access(join(folder, MANIFEST)).then(
-    () => true,
-    () => false,
-  );
-  if (published) return undefined;
+export function pendingInstall(folder: string): PendingInstall | undefined {
+  const marker = readMarker(join(folder, PENDING));
+  if (marker === undefined || existsSync(join(folder, MANIFEST))) return undefined;
   const { pid, since, host } = marker;
   return { pid, since, state: processState(pid, host) };
 }
 
 /** Throws StoreError TARGET_OCCUPIED while another process installs in the folder, or may do so. */
-export async function refusePending(folder: string): Promise<void> {
-  const pending = await pendingInstall(folder);
+export function refusePending(folder: string): void {
+  const pending = pendingInstall(folder);
   if (pending === undefined || pending.state === 'dead' || pending.pid === process.pid) return;
   throw new StoreError('TARGET_OCCUPIED', `process ${pending.pid} is installing an artifact there`, {
     where: folder,

@@ -33,7 +33,8 @@ export async function findProblem(root: string, key: ArtifactKey): Promise<LayaE
   }
 }
 
-function incomplete(folder: string): LayaError {
+/** The error of a folder that stands where an artifact should, and is none. */
+export function incomplete(folder: string): LayaError {
   return new ArtifactIntegrityError('TREE_INCOMPLETE', 'the folder has no manifest or no model', { where: folder });
 }
 
@@ -50,7 +51,7 @@ export async function moveToQuarantine(
 ): Promise<string | undefined> {
   const steps = storeSteps(options.steps);
   const from = (await locateArtifact(root, key)) ?? artifactFolder(root, key);
-  await refusePending(from);
+  refusePending(from);
   await makeFolder(quarantineFolder(root));
   const name = await moveToEntry(root, key, from, options.now, steps);
   if (name === undefined) return undefined;

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { constants } from 'node:fs';
+import { type BigIntStats, constants } from 'node:fs';
 import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSystemError } from '../schemas/errors.js';
@@ -54,15 +54,18 @@ function compareCodePoints(left: string, right: string): number {
 /** An entry of a tree; a file's size, and the SHA-256 of its content as raw bytes. */
 export type HashedEntry = TreeEntry & ({ readonly folder: true } | { readonly bytes: number; readonly digest: Buffer });
 
+/** What was hashed already, so that one command reads a file that several trees share only once (protocol §10). */
+export type HashMemo = Map<string, { readonly digest: Buffer; readonly bytes: number }>;
+
 /**
  * Hashes a `model.mlmodelc` tree in one pass over its bytes.
  * Throws ArtifactIntegrityError: TREE_INVALID for links, devices, unreadable names or a tree that
  * changes meanwhile; TREE_INCOMPLETE when the folder is not there.
  */
-export async function hashTree(root: string): Promise<TreeDigest> {
+export async function hashTree(root: string, memo: HashMemo = new Map()): Promise<TreeDigest> {
   const hashed: HashedEntry[] = [];
   for (const { path, folder } of await listTree(root))
-    hashed.push(folder ? { path, folder } : { path, folder, ...(await hashRegularFile(root, path)) });
+    hashed.push(folder ? { path, folder } : { path, folder, ...(await hashRegularFile(root, path, memo)) });
   return digestEntries(hashed);
 }
 
@@ -133,17 +136,25 @@ async function listFolder(root: string, folder: string) {
 }
 
 /** The size in the record is the count of bytes that were hashed, and it must be the size the file system tells. */
-async function hashRegularFile(root: string, path: string): Promise<{ digest: Buffer; bytes: number }> {
+async function hashRegularFile(root: string, path: string, memo: HashMemo) {
   const file = await open(join(root, path), constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   try {
+    const before = identityOf(await file.stat({ bigint: true }));
+    const known = memo.get(before);
+    if (known) return known;
     const hashed = await sha256Handle(file);
-    const { size } = await file.stat();
-    if (size !== hashed.bytes) throw invalid(root, path, `${size} bytes`, `${hashed.bytes} bytes read`);
+    const stat = await file.stat({ bigint: true });
+    if (Number(stat.size) !== hashed.bytes)
+      throw invalid(root, path, `${stat.size} bytes`, `${hashed.bytes} bytes read`);
+    if (identityOf(stat) === before) memo.set(before, hashed);
     return hashed;
   } finally {
     await file.close();
   }
 }
+
+const identityOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;
 
 function invalid(root: string, path: string, expected: string, found: string): ArtifactIntegrityError {
   const where = join(root, path);

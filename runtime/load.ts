@@ -2,7 +2,7 @@ import { ArtifactIntegrityError } from '../registry/errors.js';
 import { generationOf, readWhole } from '../registry/generation.js';
 import { type ArtifactKey, portableModelsFolder } from '../registry/paths.js';
 import type { OpenedArtifact } from '../registry/read.js';
-import { type CheckedTree, checkTree } from '../registry/stamps.js';
+import { type CheckedTree, verifyStamped } from '../registry/stamps.js';
 import type { Executable } from './executor.js';
 
 export interface LoadOptions {
@@ -29,7 +29,7 @@ export async function loadArtifact(root: string, key: ArtifactKey, options: Load
     options.accept(opened);
     const [{ openMlmodelc }, { v2, stamp }] = await Promise.all([
       import('./mil/session.js'),
-      checkTree(root, opened, options.now),
+      verifyStamped(root, opened, options.now),
     ]);
     const executable = await openMlmodelc(opened.model, {
       ...(options.threads === undefined ? {} : { threads: options.threads }),

@@ -10,8 +10,7 @@ export async function list(options: GlobalOptions): Promise<void> {
   if (options.json) return printData(JSON.stringify(listings.map(record), null, 1));
   if (listings.length === 0)
     return printData('no artifacts are registered\nnext: npm run build-artifacts -- --model laya-tiny');
-  const rows = listings.map(({ path, artifact, problem }) => {
-    const { manifest } = artifact ?? {};
+  const rows = listings.map(({ path, manifest, problem }) => {
     const [model = '', , name = ''] = path.split('/');
     const bucket = /-L(\d+)-/.exec(name)?.[1] ?? '-';
     const compiler = manifest?.compiler?.kind ?? '-';
@@ -20,8 +19,7 @@ export async function list(options: GlobalOptions): Promise<void> {
   return printData(table(['MODEL', 'BUCKET', 'STATUS', 'EVIDENCE', 'COMPILER'], rows));
 }
 
-function record({ path, artifact, problem }: Listing) {
-  const manifest = artifact?.manifest;
+function record({ path, artifact, manifest, problem }: Listing) {
   return {
     path,
     folder: artifact?.folder ?? null,

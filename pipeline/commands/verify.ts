@@ -1,55 +1,92 @@
+import { type AuditRow, auditStore } from '../../registry/audit.js';
 import { ArtifactMissingError } from '../../registry/errors.js';
-import { listArtifacts, type Verification, verifyListing } from '../../registry/list.js';
-import { findModel } from '../../registry/models.js';
+import { type Listing, listArtifacts, type Verification, verifyListing } from '../../registry/list.js';
+import { findModel, MODELS } from '../../registry/models.js';
+import type { HashMemo } from '../../registry/tree.js';
+import { filesBelow, uniqueBytes } from '../../registry/usage.js';
 import { openContext, parseBuckets, printData } from '../edge.js';
 import type { GlobalOptions } from '../options.js';
 import { bytesText, table } from '../text.js';
 
 interface VerifyOptions extends GlobalOptions {
   readonly length?: readonly string[];
+  readonly all?: boolean;
+}
+
+/** What was found out; `unique` is the bytes of the right artifacts with shared files counted once. */
+interface Findings {
+  readonly results: readonly Verification[];
+  readonly others: readonly AuditRow[];
+  readonly unique: number;
 }
 
 /** `verify`: reads every byte, reports each artifact, changes nothing; exit code 1 when one fails. */
 export async function verify(name: string | undefined, options: VerifyOptions): Promise<void> {
   const context = openContext(options);
-  const model = name === undefined ? undefined : findModel(name);
-  const offered = model?.buckets ?? [64, 96, 128, 256];
-  const buckets = parseBuckets(options.length, offered);
-  const chosen = (await listArtifacts(context.root)).filter(({ path, key }) => {
-    if (model && !path.startsWith(`${model.name}/`)) return false;
-    return options.length === undefined || (key !== undefined && buckets.includes(key.bucket));
-  });
-  if (chosen.length === 0)
+  const chosen = choose(await listArtifacts(context.root), name, options.length);
+  if (chosen.length === 0 && !options.all)
     throw new ArtifactMissingError('ARTIFACT_MISSING', 'there is nothing to verify', {
       where: context.root,
-      hint: `npm run build-artifacts -- --model ${model?.name ?? 'laya-tiny'}`,
+      hint: `npm run build-artifacts -- --model ${name === undefined ? 'laya-tiny' : findModel(name).name}`,
     });
+  const memo: HashMemo = new Map();
   const results: Verification[] = [];
   for (const [done, listing] of chosen.entries()) {
+    context.signal.throwIfAborted();
     context.emit({ kind: 'progress', label: 'verifying', done, total: chosen.length });
-    results.push(await verifyListing(listing));
+    results.push(await verifyListing(context.root, listing, memo));
   }
-  await printData(options.json ? JSON.stringify(results.map(record), null, 1) : text(results));
-  if (results.some(({ problem }) => problem)) process.exitCode = 1;
+  const right = results.flatMap(({ artifact, digest }) => (artifact && digest ? [artifact] : []));
+  const unique = uniqueBytes(right.flatMap(({ model }) => filesBelow(model)));
+  const findings = { results, others: options.all ? await auditStore(context.root, context.now()) : [], unique };
+  await printData(options.json ? JSON.stringify(records(findings), null, 1) : text(findings));
+  if ([...results, ...findings.others].some(isFailure)) process.exitCode = 1;
 }
 
-function text(results: readonly Verification[]): string {
+function choose(listings: readonly Listing[], name: string | undefined, lengths: readonly string[] | undefined) {
+  const model = name === undefined ? undefined : findModel(name);
+  const offered = model?.buckets ?? [...new Set(MODELS.flatMap(({ buckets }) => buckets))].sort((a, b) => a - b);
+  const buckets = parseBuckets(lengths, offered);
+  return listings.filter(({ path, key }) => {
+    if (model && !path.startsWith(`${model.name}/`)) return false;
+    return lengths === undefined || (key !== undefined && buckets.includes(key.bucket));
+  });
+}
+
+/** An install in progress is no artifact yet. */
+const isFailure = ({ problem }: Verification | AuditRow): boolean =>
+  problem !== undefined && problem.code !== 'INSTALLING';
+
+function text({ results, others, unique }: Findings): string {
   const rows = results.map(({ path, digest, problem }) => [
     path,
     problem ? problem.code : 'ok',
     digest ? bytesText(digest.bytes) : '-',
   ]);
-  const problems = results.flatMap(({ path, problem }) => (problem ? [`${path}: ${problem.message}`] : []));
-  return [table(['ARTIFACT', 'RESULT', 'SIZE'], rows), ...problems].join('\n');
+  rows.push(...others.map(({ path, problem, kind }) => [path, problem ? problem.code : kind, '-']));
+  const problems = [...results, ...others].flatMap(({ path, problem }) =>
+    problem ? [`${path}: ${problem.message}`] : [],
+  );
+  const notes = others.flatMap(({ path, problem, note }) => (problem ? [] : [`${path}: ${note}`]));
+  const bytes = results.reduce((sum, { digest }) => sum + (digest?.bytes ?? 0), 0);
+  const right = results.filter(({ digest }) => digest).length;
+  const summary = `${right} of ${results.length} artifacts are right, ${bytesText(bytes)} (${bytesText(unique)} on disk)`;
+  return [table(['ARTIFACT', 'RESULT', 'SIZE'], rows), ...problems, ...notes, summary].join('\n');
 }
 
-function record({ path, digest, problem }: Verification) {
-  return {
+function records({ results, others }: Findings) {
+  const artifacts = results.map(({ path, digest, problem, artifact }) => ({
+    kind: 'artifact',
     path,
     ok: problem === undefined,
     artifact_sha256: digest?.v1 ?? null,
     tree_v2: digest?.v2 ?? null,
     bytes: digest?.bytes ?? null,
+    unique_bytes: artifact && digest ? uniqueBytes(filesBelow(artifact.model)) : null,
     problem: problem?.toJSON() ?? null,
-  };
+  }));
+  const rest = others.map(({ kind, path, note, problem }) => {
+    return { kind, path, ok: problem === undefined, note, problem: problem?.toJSON() ?? null };
+  });
+  return [...artifacts, ...rest];
 }

@@ -248,15 +248,15 @@ export interface Quarantined {
   [k: string]: unknown;
 }
 /**
- * A record under artifacts/rejected/: what was built, how far it came, and why it was refused.
+ * A record under artifacts/rejected/: what was built, how far it came, and why it was refused. The Python runtime writes no code and stage.
  */
 export interface Rejected {
   format: "laya-apple-artifact";
   format_version: 1;
   status: "rejected";
   rejected_because: string;
-  code: string;
-  stage: string;
+  code?: string;
+  stage?: string;
   created_at: string;
   source: Source;
   artifact: Artifact;

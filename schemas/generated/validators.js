@@ -3191,7 +3191,7 @@ function validate20(data, { instancePath = "", parentData, parentDataProperty, r
   return errors === 0;
 }
 var rejected = validate21;
-var schema40 = { "$id": "rejected", "title": "Rejected", "description": "A record under artifacts/rejected/: what was built, how far it came, and why it was refused.", "type": "object", "required": ["format", "format_version", "status", "rejected_because", "code", "stage", "created_at", "source", "artifact"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "rejected" }, "rejected_because": { "type": "string", "minLength": 1 }, "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "stage": { "type": "string", "minLength": 1 }, "created_at": { "type": "string", "minLength": 1 }, "source": { "$ref": "manifest#/definitions/source" }, "artifact": { "$ref": "manifest#/definitions/artifact" }, "parity": { "type": ["object", "null"] }, "placement": { "type": ["object", "null"] } } };
+var schema40 = { "$id": "rejected", "title": "Rejected", "description": "A record under artifacts/rejected/: what was built, how far it came, and why it was refused. The Python runtime writes no code and stage.", "type": "object", "required": ["format", "format_version", "status", "rejected_because", "created_at", "source", "artifact"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "rejected" }, "rejected_because": { "type": "string", "minLength": 1 }, "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "stage": { "type": "string", "minLength": 1 }, "created_at": { "type": "string", "minLength": 1 }, "source": { "$ref": "manifest#/definitions/source" }, "artifact": { "$ref": "manifest#/definitions/artifact" }, "parity": { "type": ["object", "null"] }, "placement": { "type": ["object", "null"] } } };
 function validate22(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
@@ -3373,8 +3373,8 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
       }
       errors++;
     }
-    if (data.code === void 0 || !func0.call(data, "code")) {
-      const err4 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "code" }, message: "must have required property 'code'" };
+    if (data.created_at === void 0 || !func0.call(data, "created_at")) {
+      const err4 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "created_at" }, message: "must have required property 'created_at'" };
       if (vErrors === null) {
         vErrors = [err4];
       } else {
@@ -3382,8 +3382,8 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
       }
       errors++;
     }
-    if (data.stage === void 0 || !func0.call(data, "stage")) {
-      const err5 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "stage" }, message: "must have required property 'stage'" };
+    if (data.source === void 0 || !func0.call(data, "source")) {
+      const err5 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "source" }, message: "must have required property 'source'" };
       if (vErrors === null) {
         vErrors = [err5];
       } else {
@@ -3391,8 +3391,8 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
       }
       errors++;
     }
-    if (data.created_at === void 0 || !func0.call(data, "created_at")) {
-      const err6 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "created_at" }, message: "must have required property 'created_at'" };
+    if (data.artifact === void 0 || !func0.call(data, "artifact")) {
+      const err6 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "artifact" }, message: "must have required property 'artifact'" };
       if (vErrors === null) {
         vErrors = [err6];
       } else {
@@ -3400,27 +3400,31 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
       }
       errors++;
     }
-    if (data.source === void 0 || !func0.call(data, "source")) {
-      const err7 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "source" }, message: "must have required property 'source'" };
-      if (vErrors === null) {
-        vErrors = [err7];
-      } else {
-        vErrors.push(err7);
-      }
-      errors++;
-    }
-    if (data.artifact === void 0 || !func0.call(data, "artifact")) {
-      const err8 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "artifact" }, message: "must have required property 'artifact'" };
-      if (vErrors === null) {
-        vErrors = [err8];
-      } else {
-        vErrors.push(err8);
-      }
-      errors++;
-    }
     if (data.format !== void 0 && func0.call(data, "format")) {
       if ("laya-apple-artifact" !== data.format) {
-        const err9 = { instancePath: instancePath + "/format", schemaPath: "#/properties/format/const", keyword: "const", params: { allowedValue: "laya-apple-artifact" }, message: "must be equal to constant" };
+        const err7 = { instancePath: instancePath + "/format", schemaPath: "#/properties/format/const", keyword: "const", params: { allowedValue: "laya-apple-artifact" }, message: "must be equal to constant" };
+        if (vErrors === null) {
+          vErrors = [err7];
+        } else {
+          vErrors.push(err7);
+        }
+        errors++;
+      }
+    }
+    if (data.format_version !== void 0 && func0.call(data, "format_version")) {
+      if (1 !== data.format_version) {
+        const err8 = { instancePath: instancePath + "/format_version", schemaPath: "#/properties/format_version/const", keyword: "const", params: { allowedValue: 1 }, message: "must be equal to constant" };
+        if (vErrors === null) {
+          vErrors = [err8];
+        } else {
+          vErrors.push(err8);
+        }
+        errors++;
+      }
+    }
+    if (data.status !== void 0 && func0.call(data, "status")) {
+      if ("rejected" !== data.status) {
+        const err9 = { instancePath: instancePath + "/status", schemaPath: "#/properties/status/const", keyword: "const", params: { allowedValue: "rejected" }, message: "must be equal to constant" };
         if (vErrors === null) {
           vErrors = [err9];
         } else {
@@ -3429,20 +3433,20 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.format_version !== void 0 && func0.call(data, "format_version")) {
-      if (1 !== data.format_version) {
-        const err10 = { instancePath: instancePath + "/format_version", schemaPath: "#/properties/format_version/const", keyword: "const", params: { allowedValue: 1 }, message: "must be equal to constant" };
-        if (vErrors === null) {
-          vErrors = [err10];
-        } else {
-          vErrors.push(err10);
+    if (data.rejected_because !== void 0 && func0.call(data, "rejected_because")) {
+      let data3 = data.rejected_because;
+      if (typeof data3 === "string") {
+        if (func48(data3) < 1) {
+          const err10 = { instancePath: instancePath + "/rejected_because", schemaPath: "#/properties/rejected_because/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err10];
+          } else {
+            vErrors.push(err10);
+          }
+          errors++;
         }
-        errors++;
-      }
-    }
-    if (data.status !== void 0 && func0.call(data, "status")) {
-      if ("rejected" !== data.status) {
-        const err11 = { instancePath: instancePath + "/status", schemaPath: "#/properties/status/const", keyword: "const", params: { allowedValue: "rejected" }, message: "must be equal to constant" };
+      } else {
+        const err11 = { instancePath: instancePath + "/rejected_because", schemaPath: "#/properties/rejected_because/type", keyword: "type", params: { type: "string" }, message: "must be string" };
         if (vErrors === null) {
           vErrors = [err11];
         } else {
@@ -3451,11 +3455,11 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.rejected_because !== void 0 && func0.call(data, "rejected_because")) {
-      let data3 = data.rejected_because;
-      if (typeof data3 === "string") {
-        if (func48(data3) < 1) {
-          const err12 = { instancePath: instancePath + "/rejected_because", schemaPath: "#/properties/rejected_because/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+    if (data.code !== void 0 && func0.call(data, "code")) {
+      let data4 = data.code;
+      if (typeof data4 === "string") {
+        if (!pattern12.test(data4)) {
+          const err12 = { instancePath: instancePath + "/code", schemaPath: "#/properties/code/pattern", keyword: "pattern", params: { pattern: "^[A-Z][A-Z0-9_]*$" }, message: 'must match pattern "^[A-Z][A-Z0-9_]*$"' };
           if (vErrors === null) {
             vErrors = [err12];
           } else {
@@ -3464,7 +3468,7 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
           errors++;
         }
       } else {
-        const err13 = { instancePath: instancePath + "/rejected_because", schemaPath: "#/properties/rejected_because/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        const err13 = { instancePath: instancePath + "/code", schemaPath: "#/properties/code/type", keyword: "type", params: { type: "string" }, message: "must be string" };
         if (vErrors === null) {
           vErrors = [err13];
         } else {
@@ -3473,11 +3477,11 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.code !== void 0 && func0.call(data, "code")) {
-      let data4 = data.code;
-      if (typeof data4 === "string") {
-        if (!pattern12.test(data4)) {
-          const err14 = { instancePath: instancePath + "/code", schemaPath: "#/properties/code/pattern", keyword: "pattern", params: { pattern: "^[A-Z][A-Z0-9_]*$" }, message: 'must match pattern "^[A-Z][A-Z0-9_]*$"' };
+    if (data.stage !== void 0 && func0.call(data, "stage")) {
+      let data5 = data.stage;
+      if (typeof data5 === "string") {
+        if (func48(data5) < 1) {
+          const err14 = { instancePath: instancePath + "/stage", schemaPath: "#/properties/stage/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
             vErrors = [err14];
           } else {
@@ -3486,7 +3490,7 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
           errors++;
         }
       } else {
-        const err15 = { instancePath: instancePath + "/code", schemaPath: "#/properties/code/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        const err15 = { instancePath: instancePath + "/stage", schemaPath: "#/properties/stage/type", keyword: "type", params: { type: "string" }, message: "must be string" };
         if (vErrors === null) {
           vErrors = [err15];
         } else {
@@ -3495,11 +3499,11 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.stage !== void 0 && func0.call(data, "stage")) {
-      let data5 = data.stage;
-      if (typeof data5 === "string") {
-        if (func48(data5) < 1) {
-          const err16 = { instancePath: instancePath + "/stage", schemaPath: "#/properties/stage/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+    if (data.created_at !== void 0 && func0.call(data, "created_at")) {
+      let data6 = data.created_at;
+      if (typeof data6 === "string") {
+        if (func48(data6) < 1) {
+          const err16 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
           if (vErrors === null) {
             vErrors = [err16];
           } else {
@@ -3508,33 +3512,11 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
           errors++;
         }
       } else {
-        const err17 = { instancePath: instancePath + "/stage", schemaPath: "#/properties/stage/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        const err17 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/type", keyword: "type", params: { type: "string" }, message: "must be string" };
         if (vErrors === null) {
           vErrors = [err17];
         } else {
           vErrors.push(err17);
-        }
-        errors++;
-      }
-    }
-    if (data.created_at !== void 0 && func0.call(data, "created_at")) {
-      let data6 = data.created_at;
-      if (typeof data6 === "string") {
-        if (func48(data6) < 1) {
-          const err18 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
-          if (vErrors === null) {
-            vErrors = [err18];
-          } else {
-            vErrors.push(err18);
-          }
-          errors++;
-        }
-      } else {
-        const err19 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/type", keyword: "type", params: { type: "string" }, message: "must be string" };
-        if (vErrors === null) {
-          vErrors = [err19];
-        } else {
-          vErrors.push(err19);
         }
         errors++;
       }
@@ -3549,7 +3531,25 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
       let data8 = data.artifact;
       if (data8 && typeof data8 == "object" && !Array.isArray(data8)) {
         if (data8.graph === void 0 || !func0.call(data8, "graph")) {
-          const err20 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/required", keyword: "required", params: { missingProperty: "graph" }, message: "must have required property 'graph'" };
+          const err18 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/required", keyword: "required", params: { missingProperty: "graph" }, message: "must have required property 'graph'" };
+          if (vErrors === null) {
+            vErrors = [err18];
+          } else {
+            vErrors.push(err18);
+          }
+          errors++;
+        }
+        if (data8.length === void 0 || !func0.call(data8, "length")) {
+          const err19 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/required", keyword: "required", params: { missingProperty: "length" }, message: "must have required property 'length'" };
+          if (vErrors === null) {
+            vErrors = [err19];
+          } else {
+            vErrors.push(err19);
+          }
+          errors++;
+        }
+        if (data8.batch === void 0 || !func0.call(data8, "batch")) {
+          const err20 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/required", keyword: "required", params: { missingProperty: "batch" }, message: "must have required property 'batch'" };
           if (vErrors === null) {
             vErrors = [err20];
           } else {
@@ -3557,8 +3557,8 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
           }
           errors++;
         }
-        if (data8.length === void 0 || !func0.call(data8, "length")) {
-          const err21 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/required", keyword: "required", params: { missingProperty: "length" }, message: "must have required property 'length'" };
+        if (data8.precision === void 0 || !func0.call(data8, "precision")) {
+          const err21 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/required", keyword: "required", params: { missingProperty: "precision" }, message: "must have required property 'precision'" };
           if (vErrors === null) {
             vErrors = [err21];
           } else {
@@ -3566,8 +3566,8 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
           }
           errors++;
         }
-        if (data8.batch === void 0 || !func0.call(data8, "batch")) {
-          const err22 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/required", keyword: "required", params: { missingProperty: "batch" }, message: "must have required property 'batch'" };
+        if (data8.max_options === void 0 || !func0.call(data8, "max_options")) {
+          const err22 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/required", keyword: "required", params: { missingProperty: "max_options" }, message: "must have required property 'max_options'" };
           if (vErrors === null) {
             vErrors = [err22];
           } else {
@@ -3575,42 +3575,24 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
           }
           errors++;
         }
-        if (data8.precision === void 0 || !func0.call(data8, "precision")) {
-          const err23 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/required", keyword: "required", params: { missingProperty: "precision" }, message: "must have required property 'precision'" };
-          if (vErrors === null) {
-            vErrors = [err23];
-          } else {
-            vErrors.push(err23);
-          }
-          errors++;
-        }
-        if (data8.max_options === void 0 || !func0.call(data8, "max_options")) {
-          const err24 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/required", keyword: "required", params: { missingProperty: "max_options" }, message: "must have required property 'max_options'" };
-          if (vErrors === null) {
-            vErrors = [err24];
-          } else {
-            vErrors.push(err24);
-          }
-          errors++;
-        }
         if (data8.graph !== void 0 && func0.call(data8, "graph")) {
           let data9 = data8.graph;
           if (typeof data9 === "string") {
             if (func48(data9) < 1) {
-              const err25 = { instancePath: instancePath + "/artifact/graph", schemaPath: "manifest#/definitions/artifact/properties/graph/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+              const err23 = { instancePath: instancePath + "/artifact/graph", schemaPath: "manifest#/definitions/artifact/properties/graph/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
-                vErrors = [err25];
+                vErrors = [err23];
               } else {
-                vErrors.push(err25);
+                vErrors.push(err23);
               }
               errors++;
             }
           } else {
-            const err26 = { instancePath: instancePath + "/artifact/graph", schemaPath: "manifest#/definitions/artifact/properties/graph/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            const err24 = { instancePath: instancePath + "/artifact/graph", schemaPath: "manifest#/definitions/artifact/properties/graph/type", keyword: "type", params: { type: "string" }, message: "must be string" };
             if (vErrors === null) {
-              vErrors = [err26];
+              vErrors = [err24];
             } else {
-              vErrors.push(err26);
+              vErrors.push(err24);
             }
             errors++;
           }
@@ -3618,7 +3600,30 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
         if (data8.length !== void 0 && func0.call(data8, "length")) {
           let data10 = data8.length;
           if (!(typeof data10 == "number" && (!(data10 % 1) && !isNaN(data10)) && isFinite(data10))) {
-            const err27 = { instancePath: instancePath + "/artifact/length", schemaPath: "manifest#/definitions/artifact/properties/length/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+            const err25 = { instancePath: instancePath + "/artifact/length", schemaPath: "manifest#/definitions/artifact/properties/length/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+            if (vErrors === null) {
+              vErrors = [err25];
+            } else {
+              vErrors.push(err25);
+            }
+            errors++;
+          }
+          if (typeof data10 == "number" && isFinite(data10)) {
+            if (data10 < 1 || isNaN(data10)) {
+              const err26 = { instancePath: instancePath + "/artifact/length", schemaPath: "manifest#/definitions/artifact/properties/length/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
+              if (vErrors === null) {
+                vErrors = [err26];
+              } else {
+                vErrors.push(err26);
+              }
+              errors++;
+            }
+          }
+        }
+        if (data8.batch !== void 0 && func0.call(data8, "batch")) {
+          let data11 = data8.batch;
+          if (!(typeof data11 == "number" && (!(data11 % 1) && !isNaN(data11)) && isFinite(data11))) {
+            const err27 = { instancePath: instancePath + "/artifact/batch", schemaPath: "manifest#/definitions/artifact/properties/batch/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
             if (vErrors === null) {
               vErrors = [err27];
             } else {
@@ -3626,9 +3631,9 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
             }
             errors++;
           }
-          if (typeof data10 == "number" && isFinite(data10)) {
-            if (data10 < 1 || isNaN(data10)) {
-              const err28 = { instancePath: instancePath + "/artifact/length", schemaPath: "manifest#/definitions/artifact/properties/length/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
+          if (typeof data11 == "number" && isFinite(data11)) {
+            if (data11 < 1 || isNaN(data11)) {
+              const err28 = { instancePath: instancePath + "/artifact/batch", schemaPath: "manifest#/definitions/artifact/properties/batch/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
               if (vErrors === null) {
                 vErrors = [err28];
               } else {
@@ -3638,47 +3643,24 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
             }
           }
         }
-        if (data8.batch !== void 0 && func0.call(data8, "batch")) {
-          let data11 = data8.batch;
-          if (!(typeof data11 == "number" && (!(data11 % 1) && !isNaN(data11)) && isFinite(data11))) {
-            const err29 = { instancePath: instancePath + "/artifact/batch", schemaPath: "manifest#/definitions/artifact/properties/batch/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
-            if (vErrors === null) {
-              vErrors = [err29];
-            } else {
-              vErrors.push(err29);
-            }
-            errors++;
-          }
-          if (typeof data11 == "number" && isFinite(data11)) {
-            if (data11 < 1 || isNaN(data11)) {
-              const err30 = { instancePath: instancePath + "/artifact/batch", schemaPath: "manifest#/definitions/artifact/properties/batch/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
-              if (vErrors === null) {
-                vErrors = [err30];
-              } else {
-                vErrors.push(err30);
-              }
-              errors++;
-            }
-          }
-        }
         if (data8.precision !== void 0 && func0.call(data8, "precision")) {
           let data12 = data8.precision;
           if (typeof data12 === "string") {
             if (func48(data12) < 1) {
-              const err31 = { instancePath: instancePath + "/artifact/precision", schemaPath: "manifest#/definitions/artifact/properties/precision/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+              const err29 = { instancePath: instancePath + "/artifact/precision", schemaPath: "manifest#/definitions/artifact/properties/precision/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
               if (vErrors === null) {
-                vErrors = [err31];
+                vErrors = [err29];
               } else {
-                vErrors.push(err31);
+                vErrors.push(err29);
               }
               errors++;
             }
           } else {
-            const err32 = { instancePath: instancePath + "/artifact/precision", schemaPath: "manifest#/definitions/artifact/properties/precision/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            const err30 = { instancePath: instancePath + "/artifact/precision", schemaPath: "manifest#/definitions/artifact/properties/precision/type", keyword: "type", params: { type: "string" }, message: "must be string" };
             if (vErrors === null) {
-              vErrors = [err32];
+              vErrors = [err30];
             } else {
-              vErrors.push(err32);
+              vErrors.push(err30);
             }
             errors++;
           }
@@ -3686,21 +3668,21 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
         if (data8.max_options !== void 0 && func0.call(data8, "max_options")) {
           let data13 = data8.max_options;
           if (!(typeof data13 == "number" && (!(data13 % 1) && !isNaN(data13)) && isFinite(data13))) {
-            const err33 = { instancePath: instancePath + "/artifact/max_options", schemaPath: "manifest#/definitions/artifact/properties/max_options/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+            const err31 = { instancePath: instancePath + "/artifact/max_options", schemaPath: "manifest#/definitions/artifact/properties/max_options/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
             if (vErrors === null) {
-              vErrors = [err33];
+              vErrors = [err31];
             } else {
-              vErrors.push(err33);
+              vErrors.push(err31);
             }
             errors++;
           }
           if (typeof data13 == "number" && isFinite(data13)) {
             if (data13 < 1 || isNaN(data13)) {
-              const err34 = { instancePath: instancePath + "/artifact/max_options", schemaPath: "manifest#/definitions/artifact/properties/max_options/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
+              const err32 = { instancePath: instancePath + "/artifact/max_options", schemaPath: "manifest#/definitions/artifact/properties/max_options/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
               if (vErrors === null) {
-                vErrors = [err34];
+                vErrors = [err32];
               } else {
-                vErrors.push(err34);
+                vErrors.push(err32);
               }
               errors++;
             }
@@ -3712,21 +3694,21 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
             const len0 = data14.length;
             for (let i0 = 0; i0 < len0; i0++) {
               if (typeof data14[i0] !== "string") {
-                const err35 = { instancePath: instancePath + "/artifact/inputs/" + i0, schemaPath: "manifest#/definitions/artifact/properties/inputs/items/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                const err33 = { instancePath: instancePath + "/artifact/inputs/" + i0, schemaPath: "manifest#/definitions/artifact/properties/inputs/items/type", keyword: "type", params: { type: "string" }, message: "must be string" };
                 if (vErrors === null) {
-                  vErrors = [err35];
+                  vErrors = [err33];
                 } else {
-                  vErrors.push(err35);
+                  vErrors.push(err33);
                 }
                 errors++;
               }
             }
           } else {
-            const err36 = { instancePath: instancePath + "/artifact/inputs", schemaPath: "manifest#/definitions/artifact/properties/inputs/type", keyword: "type", params: { type: "array" }, message: "must be array" };
+            const err34 = { instancePath: instancePath + "/artifact/inputs", schemaPath: "manifest#/definitions/artifact/properties/inputs/type", keyword: "type", params: { type: "array" }, message: "must be array" };
             if (vErrors === null) {
-              vErrors = [err36];
+              vErrors = [err34];
             } else {
-              vErrors.push(err36);
+              vErrors.push(err34);
             }
             errors++;
           }
@@ -3737,21 +3719,21 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
             const len1 = data16.length;
             for (let i1 = 0; i1 < len1; i1++) {
               if (typeof data16[i1] !== "string") {
-                const err37 = { instancePath: instancePath + "/artifact/outputs/" + i1, schemaPath: "manifest#/definitions/artifact/properties/outputs/items/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                const err35 = { instancePath: instancePath + "/artifact/outputs/" + i1, schemaPath: "manifest#/definitions/artifact/properties/outputs/items/type", keyword: "type", params: { type: "string" }, message: "must be string" };
                 if (vErrors === null) {
-                  vErrors = [err37];
+                  vErrors = [err35];
                 } else {
-                  vErrors.push(err37);
+                  vErrors.push(err35);
                 }
                 errors++;
               }
             }
           } else {
-            const err38 = { instancePath: instancePath + "/artifact/outputs", schemaPath: "manifest#/definitions/artifact/properties/outputs/type", keyword: "type", params: { type: "array" }, message: "must be array" };
+            const err36 = { instancePath: instancePath + "/artifact/outputs", schemaPath: "manifest#/definitions/artifact/properties/outputs/type", keyword: "type", params: { type: "array" }, message: "must be array" };
             if (vErrors === null) {
-              vErrors = [err38];
+              vErrors = [err36];
             } else {
-              vErrors.push(err38);
+              vErrors.push(err36);
             }
             errors++;
           }
@@ -3759,17 +3741,41 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
         if (data8.quantization !== void 0 && func0.call(data8, "quantization")) {
           let data18 = data8.quantization;
           if (!(data18 && typeof data18 == "object" && !Array.isArray(data18)) && data18 !== null) {
-            const err39 = { instancePath: instancePath + "/artifact/quantization", schemaPath: "manifest#/definitions/artifact/properties/quantization/type", keyword: "type", params: { type: schema15.properties.quantization.type }, message: "must be object,null" };
+            const err37 = { instancePath: instancePath + "/artifact/quantization", schemaPath: "manifest#/definitions/artifact/properties/quantization/type", keyword: "type", params: { type: schema15.properties.quantization.type }, message: "must be object,null" };
             if (vErrors === null) {
-              vErrors = [err39];
+              vErrors = [err37];
             } else {
-              vErrors.push(err39);
+              vErrors.push(err37);
             }
             errors++;
           }
         }
       } else {
-        const err40 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        const err38 = { instancePath: instancePath + "/artifact", schemaPath: "manifest#/definitions/artifact/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err38];
+        } else {
+          vErrors.push(err38);
+        }
+        errors++;
+      }
+    }
+    if (data.parity !== void 0 && func0.call(data, "parity")) {
+      let data19 = data.parity;
+      if (!(data19 && typeof data19 == "object" && !Array.isArray(data19)) && data19 !== null) {
+        const err39 = { instancePath: instancePath + "/parity", schemaPath: "#/properties/parity/type", keyword: "type", params: { type: schema40.properties.parity.type }, message: "must be object,null" };
+        if (vErrors === null) {
+          vErrors = [err39];
+        } else {
+          vErrors.push(err39);
+        }
+        errors++;
+      }
+    }
+    if (data.placement !== void 0 && func0.call(data, "placement")) {
+      let data20 = data.placement;
+      if (!(data20 && typeof data20 == "object" && !Array.isArray(data20)) && data20 !== null) {
+        const err40 = { instancePath: instancePath + "/placement", schemaPath: "#/properties/placement/type", keyword: "type", params: { type: schema40.properties.placement.type }, message: "must be object,null" };
         if (vErrors === null) {
           vErrors = [err40];
         } else {
@@ -3778,36 +3784,12 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.parity !== void 0 && func0.call(data, "parity")) {
-      let data19 = data.parity;
-      if (!(data19 && typeof data19 == "object" && !Array.isArray(data19)) && data19 !== null) {
-        const err41 = { instancePath: instancePath + "/parity", schemaPath: "#/properties/parity/type", keyword: "type", params: { type: schema40.properties.parity.type }, message: "must be object,null" };
-        if (vErrors === null) {
-          vErrors = [err41];
-        } else {
-          vErrors.push(err41);
-        }
-        errors++;
-      }
-    }
-    if (data.placement !== void 0 && func0.call(data, "placement")) {
-      let data20 = data.placement;
-      if (!(data20 && typeof data20 == "object" && !Array.isArray(data20)) && data20 !== null) {
-        const err42 = { instancePath: instancePath + "/placement", schemaPath: "#/properties/placement/type", keyword: "type", params: { type: schema40.properties.placement.type }, message: "must be object,null" };
-        if (vErrors === null) {
-          vErrors = [err42];
-        } else {
-          vErrors.push(err42);
-        }
-        errors++;
-      }
-    }
   } else {
-    const err43 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    const err41 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
     if (vErrors === null) {
-      vErrors = [err43];
+      vErrors = [err41];
     } else {
-      vErrors.push(err43);
+      vErrors.push(err41);
     }
     errors++;
   }
