@@ -37,10 +37,13 @@ interface Stamp {
   readonly data: FileStat;
 }
 
-/** A model on disk, ready to be loaded; `temporary` is the folder to remove when it is no longer in use. */
+/** A model on disk, ready to be loaded. */
 export interface StoredModel {
   readonly path: string;
+  /** The folder to remove when it is no longer in use. */
   readonly temporary: string | undefined;
+  /** False once another process has replaced the copy: what was loaded meanwhile may be of two kinds. */
+  unchanged(): boolean;
 }
 
 /** @throws MilError `MIL_INPUT` for a key that is not a plain file name. */
@@ -87,43 +90,60 @@ async function sweep(dir: string): Promise<void> {
   }
 }
 
-/** Moves a finished folder to its place; what stood there is moved aside first. False when another process won. */
-async function publish(staged: string, place: CachePlace): Promise<boolean> {
-  const final = join(place.dir, place.key);
+/** Moves what stands in the place of a copy aside and removes it. */
+async function clear(place: CachePlace): Promise<void> {
   const stale = join(place.dir, `.stale-${randomBytes(6).toString('hex')}`);
+  await rename(join(place.dir, place.key), stale);
+  await rm(stale, { recursive: true, force: true });
+}
+
+/** Moves a finished folder to its place. False when something stands there. */
+async function publish(staged: string, place: CachePlace): Promise<boolean> {
   try {
-    await rename(final, stale).catch((error: unknown) => {
-      if (!isSystemError(error, 'ENOENT')) throw error;
-    });
-    await rename(staged, final);
+    await rename(staged, join(place.dir, place.key));
     return true;
   } catch (error) {
     if (isSystemError(error)) return false;
     throw error;
-  } finally {
-    await rm(stale, { recursive: true, force: true });
   }
 }
 
-async function buildInCache(dir: string, place: CachePlace, model: ExternalModel, source: readonly FileStat[]) {
+function temporaryModel(folder: string): StoredModel {
+  return { path: join(folder, MODEL_FILE), temporary: folder, unchanged: () => true };
+}
+
+/** The copy in the cache, when it is current. */
+function cachedModel(place: CachePlace, model: ExternalModel, source: readonly FileStat[]): StoredModel | undefined {
+  const folder = join(place.dir, place.key);
+  const unchanged = () => isCurrent(folder, model, source);
+  return unchanged() ? { path: join(folder, MODEL_FILE), temporary: undefined, unchanged } : undefined;
+}
+
+async function buildInCache(
+  dir: string,
+  place: CachePlace,
+  model: ExternalModel,
+  source: readonly FileStat[],
+): Promise<StoredModel> {
   await mkdir(place.dir, { recursive: true, mode: 0o700 });
   await sweep(place.dir);
-  const staged = await mkdtemp(join(place.dir, '.building-'));
-  try {
-    await writeModel(staged, dir, model, source);
-  } catch (error) {
-    await rm(staged, { recursive: true, force: true });
-    throw error;
+  const staged = await buildIn(join(place.dir, '.building-'), dir, model, source);
+  if (!(await publish(staged, place)) && !cachedModel(place, model, source)) {
+    await clear(place).catch(() => undefined);
+    await publish(staged, place);
   }
-  if (await publish(staged, place)) return { path: join(place.dir, place.key, MODEL_FILE), temporary: undefined };
-  return { path: join(staged, MODEL_FILE), temporary: staged };
+  const cached = cachedModel(place, model, source);
+  if (!cached) return temporaryModel(staged);
+  await rm(staged, { recursive: true, force: true });
+  return cached;
 }
 
-async function buildInTemp(dir: string, model: ExternalModel, source: readonly FileStat[]): Promise<StoredModel> {
-  const folder = await mkdtemp(join(tmpdir(), 'laya-portable-'));
+/** A new folder with a name that starts so, and the model in it. */
+async function buildIn(prefix: string, dir: string, model: ExternalModel, source: readonly FileStat[]) {
+  const folder = await mkdtemp(prefix);
   try {
     await writeModel(folder, dir, model, source);
-    return { path: join(folder, MODEL_FILE), temporary: folder };
+    return folder;
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;
@@ -139,16 +159,15 @@ async function buildInTemp(dir: string, model: ExternalModel, source: readonly F
  */
 export async function storeModel(dir: string, place: CachePlace | null, model: ExternalModel): Promise<StoredModel> {
   const source = treeStat(dir);
-  if (place && isCurrent(join(place.dir, place.key), model, source)) {
-    return { path: join(place.dir, place.key, MODEL_FILE), temporary: undefined };
-  }
+  const cached = place && cachedModel(place, model, source);
+  if (cached) return cached;
   try {
     if (place) return await buildInCache(dir, place, model, source);
   } catch (error) {
     if (error instanceof MilError || !isSystemError(error)) throw error;
   }
   try {
-    return await buildInTemp(dir, model, source);
+    return temporaryModel(await buildIn(join(tmpdir(), 'laya-portable-'), dir, model, source));
   } catch (error) {
     if (error instanceof MilError || !isSystemError(error)) throw error;
     const needed = model.placed.reduce((sum, { tensor }) => sum + tensor.byteLength, 0);

@@ -55,7 +55,7 @@ export class OnnxGraph {
   }
 
   /** Adds a node with several outputs and returns their names. */
-  split(op: string, inputs: readonly string[], attributes: Attributes, count: number): string[] {
+  outputsOf(op: string, inputs: readonly string[], attributes: Attributes, count: number): string[] {
     const name = this.fresh(`${this.covered.at(-1) ?? 'graph'}/${op}`);
     const outputs = Array.from({ length: count }, (_, index) => `${name}:${index}`);
     const domain = CONTRIB_OPS.has(op) ? { domain: CONTRIB } : {};
@@ -66,7 +66,7 @@ export class OnnxGraph {
 
   /** Adds a node and returns the name of its output. */
   node(op: string, inputs: readonly string[], attributes: Attributes = {}): string {
-    return this.split(op, inputs, attributes, 1)[0] as string;
+    return this.outputsOf(op, inputs, attributes, 1)[0] as string;
   }
 
   /** Adds a conversion to another element type. */

@@ -55,12 +55,13 @@ const FILE_BYTES = 64 * 1024 * 1024;
 const MAX_THREADS = 1024;
 
 type Ort = typeof import('onnxruntime-node');
+type Settings = InferenceSession.SessionOptions;
 
 function refuse(where: string, expected: string, found: string): never {
   throw new MilError('MIL_INPUT', `${where}: expected ${expected}, found ${found}`, { expected, found, where });
 }
 
-function sessionOptions(options: LoadOptions): InferenceSession.SessionOptions {
+function sessionOptions(options: LoadOptions): Settings {
   const threads = options.threads ?? availableParallelism();
   if (!Number.isInteger(threads) || threads < 1 || threads > MAX_THREADS) {
     refuse('threads', `a whole number from 1 to ${MAX_THREADS}`, String(threads));
@@ -72,6 +73,8 @@ function sessionOptions(options: LoadOptions): InferenceSession.SessionOptions {
     graphOptimizationLevel: 'disabled',
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
+    // Threads wait busily for the next node of a run, and sleep between runs.
+    extra: { session: { force_spinning_stop: '1' } },
     // Failures are thrown; nothing is printed.
     logSeverityLevel: 4,
     ...(options.profilePrefix === undefined ? {} : { enableProfiling: true, profileFilePrefix: options.profilePrefix }),
@@ -157,7 +160,7 @@ function ortError(what: string, cause: unknown): MilError {
   return new MilError('MIL_RUN', `ONNX Runtime: ${what}: ${detail}`, { found: detail, cause });
 }
 
-async function createSession(ort: Ort, model: Uint8Array | string, options: InferenceSession.SessionOptions) {
+async function createSession(ort: Ort, model: Uint8Array | string, options: Settings) {
   try {
     return typeof model === 'string'
       ? await ort.InferenceSession.create(model, options)
@@ -176,6 +179,32 @@ async function discard(folder: string | undefined): Promise<string | undefined> 
   );
 }
 
+/** How often a copy in the cache that is replaced while it is loaded is tried again, before a private one is made. */
+const CACHE_ATTEMPTS = 3;
+
+/** Loads the weights from a file; the session and the folder that has to stay while it lives. */
+async function createMapped(
+  ort: Ort,
+  dir: string,
+  translation: Translation,
+  cache: CachePlace | null,
+  settings: Settings,
+) {
+  const model = externalModel(translation, DATA_FILE);
+  for (let attempt = 1; ; attempt++) {
+    const stored = await storeModel(dir, attempt > CACHE_ATTEMPTS ? null : cache, model);
+    let session: InferenceSession | undefined;
+    try {
+      session = await createSession(ort, stored.path, settings);
+      if (stored.unchanged()) return { session, temporary: await discard(stored.temporary) };
+    } catch (error) {
+      await discard(stored.temporary);
+      if (stored.unchanged()) throw error;
+    }
+    await session?.release();
+  }
+}
+
 /** Translates and loads; `PortableModel` with what the profile needs beside. */
 export async function loadMlmodelc(dir: string, options: LoadOptions = {}): Promise<LoadedModel> {
   const settings = sessionOptions(options);
@@ -190,15 +219,9 @@ export async function loadMlmodelc(dir: string, options: LoadOptions = {}): Prom
       const session = await createSession(ort, inlineModel(translation), settings);
       return new OrtModel(translation, ort, session, undefined);
     }
-    const model = externalModel(translation, DATA_FILE);
-    const stored = await storeModel(dir, fuse ? (options.cache ?? null) : null, model);
-    try {
-      const session = await createSession(ort, stored.path, settings);
-      return new OrtModel(translation, ort, session, await discard(stored.temporary));
-    } catch (error) {
-      await discard(stored.temporary);
-      throw error;
-    }
+    const cache = fuse ? (options.cache ?? null) : null;
+    const { session, temporary } = await createMapped(ort, dir, translation, cache, settings);
+    return new OrtModel(translation, ort, session, temporary);
   } finally {
     files.close();
   }

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import type { PlannedTensor } from './onnx-graph.js';
 import { encodeOnnxModel, type OnnxInitializer } from './onnx-proto.js';
 import type { Translation } from './translate.js';
@@ -57,23 +57,33 @@ export function externalModel(translation: Translation, location: string): Exter
   return { bytes: encode(translation, initializers), placed };
 }
 
-/** Writes the data file of an external model and brings it to the disk; only one block is in memory at a time. */
+async function writeFully(file: FileHandle, block: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < block.length; ) {
+    done += (await file.write(block, done, block.length - done, position + done)).bytesWritten;
+  }
+}
+
+/**
+ * Writes the data file of an external model and brings it to the disk. While one block is written the next is read;
+ * no more than these two are in memory.
+ */
 export async function writeData(model: ExternalModel, path: string): Promise<void> {
   const file = await open(path, 'wx', 0o600);
+  let writing: Promise<void> | undefined;
   try {
     for (const { tensor, offset } of model.placed) {
       let at = 0;
       for (const block of tensor.blocks()) {
-        let done = 0;
-        while (done < block.length) {
-          done += (await file.write(block, done, block.length - done, offset + at + done)).bytesWritten;
-        }
+        await writing;
+        writing = writeFully(file, block, offset + at);
         at += block.length;
       }
       checkSize(tensor, at);
     }
+    await writing;
     await file.sync();
   } finally {
+    await writing?.catch(() => undefined);
     await file.close();
   }
 }

@@ -133,7 +133,7 @@ function emitSplit(context: OperationContext): boolean {
   const along = matrixAxis(axis, form);
   if (!isMatrix(x) || x.constant || along === undefined) return false;
   const inputs = [forms.get(x, form), graph.int64(sizes)];
-  const names = graph.split('Split', inputs, { axis: { int: along } }, sizes.length);
+  const names = graph.outputsOf('Split', inputs, { axis: { int: along } }, sizes.length);
   for (const [index, name] of names.entries()) {
     const shape = x.shape.map((dim, i) => (i === axis ? (sizes[index] as number) : dim));
     context.produce(name, shape, context.dtype(x), index, form);

@@ -121,7 +121,7 @@ function emitSplit(context: OperationContext): void {
   const x = context.value('x');
   const { axis, sizes } = splitSizes(context);
   const inputs = [context.forms.get(x), context.graph.int64(sizes)];
-  const names = context.graph.split('Split', inputs, { axis: { int: axis } }, sizes.length);
+  const names = context.graph.outputsOf('Split', inputs, { axis: { int: axis } }, sizes.length);
   for (const [index, name] of names.entries()) {
     const shape = x.shape.map((dim, i) => (i === axis ? (sizes[index] as number) : dim));
     context.produce(name, shape, context.dtype(x), index);

@@ -1,10 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { MilError } from '../../../runtime/errors.js';
 import { BlobFiles } from '../../../runtime/mil/blobs.js';
 import { parseMil } from '../../../runtime/mil/parser.js';
 import { translate } from '../../../runtime/mil/translate.js';
+import { weightFile } from './models.js';
 
 const MODEL = new URL('../../fixtures/mil/traced-L64.mlmodelc/', import.meta.url);
 const TEXT = readFileSync(new URL('model.mil', MODEL), 'utf8');
@@ -105,4 +108,35 @@ test('text with names or numbers exchanged is refused with a MilError, or still 
     }),
     { numRuns: 400 },
   );
+});
+
+test('a weight file with changed bytes is refused with MIL_BLOB, or still holds the tensor', async () => {
+  const { file, offsets } = weightFile([{ dtype: 'fp16', bytes: new Uint8Array(32) }]);
+  const dir = mkdtempSync(join(tmpdir(), 'laya-test-'));
+  const path = join(dir, 'weight.bin');
+  const change = fc.tuple(fc.nat({ max: 63 }), fc.nat({ max: 255 }));
+  try {
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 4 }), fc.nat({ max: file.length }), (changes, cut) => {
+        const bytes = Buffer.from(file);
+        for (const [at, value] of changes) bytes[64 + at] = value;
+        writeFileSync(path, cut % 3 === 0 ? bytes.subarray(0, cut) : bytes);
+        const files = new BlobFiles(dir);
+        try {
+          const blob = files.open(
+            { path: '@model_path/weight.bin', offset: offsets[0]! },
+            { kind: 'tensor', dtype: 'fp16', shape: [16] },
+          );
+          blob.read(0, new Uint8Array(blob.byteLength));
+        } catch (error) {
+          expect((error as MilError).code).toBe('MIL_BLOB');
+        } finally {
+          files.close();
+        }
+      }),
+      { numRuns: 300 },
+    );
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
 });
