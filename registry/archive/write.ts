@@ -50,8 +50,9 @@ export async function writeArchive(
     const written = await writeTemporary(key, folder, temporary, options);
     await writable(target, () => publish(temporary, target, written.sha256));
     return { path: target, ...written };
-  } finally {
-    await rm(temporary, { force: true });
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw error;
   }
 }
 
