@@ -48,7 +48,7 @@ async function warmModel(model: ModelSpec, options: WarmOptions, context: Contex
     const first = await loadOnce(model, options, context, buckets);
     const young = first.flatMap(({ bucket, stamp }) => (stamp === 'unsettled' && bucket !== undefined ? [bucket] : []));
     if (young.length === 0) return first;
-    await pause(SETTLED_MS, undefined, { signal: context.signal });
+    await pause(SETTLED_MS, undefined, { signal: context.signal }).catch(() => context.signal.throwIfAborted());
     const second = await loadOnce(model, options, context, young);
     return first.map((row) => second.find(({ bucket }) => bucket === row.bucket) ?? row);
   } catch (error) {

@@ -19,7 +19,7 @@ export async function commit(
 ): Promise<Registered> {
   const { bucket, converted } = sealed.proven.placed.compiled;
   const { model, force } = converted.resolved.order;
-  lock.assertHeld();
+  await lock.assertHeld();
   const key = { model, bucket };
   const outcome = await storeAccess(context.root, () =>
     commitArtifact(context.root, key, sealed.folder, { replace: force }),
