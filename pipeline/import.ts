@@ -1,11 +1,12 @@
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { StoreError } from '../registry/errors.js';
 import { readWhole } from '../registry/generation.js';
 import { installArtifact } from '../registry/install.js';
 import { locateArtifact } from '../registry/locate.js';
-import { type ArtifactKey, artifactFolder } from '../registry/paths.js';
+import { type ArtifactKey, artifactFolder, COMPILED } from '../registry/paths.js';
 import { checkTree, verifyTree } from '../registry/read.js';
 import { recordRejection } from '../registry/rejected.js';
+import { shareFiles } from '../registry/sharing.js';
 import { openStaging, type Staging, storeAccess } from '../registry/staging.js';
 import { lookAt } from '../registry/stamps.js';
 import { hashTree, type TreeDigest } from '../registry/tree.js';
@@ -76,9 +77,11 @@ async function install(
       return reportOf(unpacked, 'already-registered', watch, context);
     const resolved = await watch.stage(resolve, { ...order, model: key.model, buckets: [key.bucket] });
     checkProvenWith({ key, folder, model: folder, manifest: archive.manifest }, resolved.files);
+    await shareFiles(context.root, key, join(folder, COMPILED), archive.tree);
+    const { own: look } = await lookAt(join(folder, COMPILED));
     const prove = async (model: string): Promise<string> => {
       const candidate = { resolved, bucket: key.bucket, model, temp: staging.temp };
-      const text = await proveImport(unpacked, candidate, watch, context);
+      const text = await proveImport(unpacked, candidate, look, watch, context);
       await lock.assertHeld();
       return text;
     };
@@ -115,8 +118,9 @@ async function isRegistered({ key, archive }: Unpacked, { root }: Context): Prom
 
 /** Both gates on the model where it stands, and the manifest's text with what they measured. */
 async function proveImport(
-  { order, archive, look }: Unpacked,
+  { order, archive }: Unpacked,
   candidate: Candidate,
+  look: string,
   watch: Stopwatch,
   context: Context,
 ): Promise<string> {

@@ -41,8 +41,8 @@ export async function installArtifact(
     await steps.write(join(staged, MANIFEST), await prove(join(staged, COMPILED)));
     return replaceArtifact(target, staged, steps);
   }
-  if (!(await occupy(root, key, staged, options, steps))) return 'already-registered';
   try {
+    if (!(await occupy(root, key, staged, options, steps))) return 'already-registered';
     await publish(target, await prove(join(target, COMPILED)), steps);
   } catch (error) {
     await withdraw(target, steps);

@@ -4,10 +4,9 @@ import { ArchiveError } from '../../registry/archive/errors.js';
 import { type ReadArchive, readArchive } from '../../registry/archive/read.js';
 import { ArtifactRevisionError } from '../../registry/errors.js';
 import { findModel } from '../../registry/models.js';
-import { type ArtifactKey, COMPILED, MANIFEST } from '../../registry/paths.js';
+import { type ArtifactKey, MANIFEST } from '../../registry/paths.js';
 import { checkManifest } from '../../registry/read.js';
 import type { Staging } from '../../registry/staging.js';
-import { lookAt } from '../../registry/stamps.js';
 import type { Manifest } from '../../schemas/generated/types.js';
 import { stringifyJson } from '../../schemas/json.js';
 import type { Context } from '../events.js';
@@ -35,8 +34,6 @@ export interface Unpacked {
   readonly archive: ReadArchive;
   /** The staged artifact folder. */
   readonly folder: string;
-  /** How the model's files looked to the file system when they had been written. */
-  readonly look: string;
 }
 
 /** The archive into staging, in one pass; what its manifest tells is judged as soon as it has been read. */
@@ -56,8 +53,7 @@ export async function unpack(
     },
   });
   await writeFile(join(folder, MANIFEST), `${stringifyJson(archive.record, 1)}\n`, { flag: 'wx', mode: 0o644 });
-  const { own: look } = await lookAt(join(folder, COMPILED));
-  return { order, key: key!, archive, folder, look };
+  return { order, key: key!, archive, folder };
 }
 
 /** Which artifact the manifest claims to be; refused unless it is one that this machine can prove. */

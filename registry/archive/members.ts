@@ -3,7 +3,7 @@ import { ArchiveError } from './errors.js';
 
 /** What an archive may hold at most. Real ones have some ten members, two levels and names below 50 bytes. */
 export const LIMITS = {
-  members: 4096,
+  members: 1000,
   /** Sum of the files' sizes, as in the Python runtime. */
   bytes: 4 * 2 ** 30,
   manifestBytes: 1 << 20,
