@@ -126,8 +126,8 @@ const tokenFor = ({ own }: LockFolderSystem) => ({ token: randomBytes(8).toStrin
 
 /** A record of ours, and the folder that we made. A record that can't be read says nothing. */
 async function isOurs(folder: string, holderPath: string, { token, lock }: HolderRecord): Promise<boolean> {
-  const found = readRecord(holderPath);
-  return isSameLock(await lockIdentity(folder), lock) && (found === undefined || found.token === token);
+  const found = readRecord(holderPath)?.token;
+  return isSameLock(await lockIdentity(folder), lock) && (found === undefined || found === token);
 }
 
 /**

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach } from '@jest/globals';
 import { LayaError } from '../schemas/errors.js';
+
+export { writeTree } from './files.js';
 
 /** A folder of its own for each call, removed after the test. */
 export function workspace(): () => string {
@@ -18,14 +20,6 @@ export function workspace(): () => string {
     made.push(folder);
     return folder;
   };
-}
-
-/** Writes files below a folder, making parents. */
-export async function writeTree(root: string, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
-  for (const [path, content] of Object.entries(files)) {
-    await mkdir(dirname(join(root, path)), { recursive: true });
-    await writeFile(join(root, path), content);
-  }
 }
 
 /** Every file and folder below a folder, sorted; folders end in a slash. */

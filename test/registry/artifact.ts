@@ -4,7 +4,7 @@ import { findModel, GRAPH } from '../../registry/models.js';
 import { COMPILED, MANIFEST } from '../../registry/paths.js';
 import { hashTree, TREE_V1 } from '../../registry/tree.js';
 import type { Manifest } from '../../schemas/generated/types.js';
-import { writeTree } from '../workspace.js';
+import { writeTree } from '../files.js';
 
 export const KEY = { model: findModel('laya-tiny'), bucket: 64 };
 
