@@ -3,7 +3,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach } from '@jest/globals';
+import { afterAll, afterEach } from '@jest/globals';
 import { LayaError } from '../schemas/errors.js';
 
 export { writeTree } from './files.js';
@@ -19,6 +19,21 @@ export function workspace(): () => string {
     mkdirSync(folder);
     made.push(folder);
     return folder;
+  };
+}
+
+/** One folder for all tests of a file, made on first use and removed after the last. */
+export function keptFolder(): () => string {
+  let made: string | undefined;
+  afterAll(() => {
+    if (made !== undefined) rmSync(made, { recursive: true, force: true });
+  });
+  return () => {
+    if (made === undefined) {
+      made = join(tmpdir(), `laya-test-${randomBytes(6).toString('hex')}`);
+      mkdirSync(made);
+    }
+    return made;
   };
 }
 
