@@ -42,7 +42,7 @@ export interface StoredModel {
   readonly path: string;
   /** The folder to remove when it is no longer in use. */
   readonly temporary: string | undefined;
-  /** False once another process has replaced the copy: what was loaded meanwhile may be of two kinds. */
+  /** False when the copy is not, or no longer, the one asked for: what was loaded meanwhile may be another. */
   unchanged(): boolean;
 }
 
@@ -112,11 +112,10 @@ function temporaryModel(folder: string): StoredModel {
   return { path: join(folder, MODEL_FILE), temporary: folder, unchanged: () => true };
 }
 
-/** The copy in the cache, when it is current. */
-function cachedModel(place: CachePlace, model: ExternalModel, source: readonly FileStat[]): StoredModel | undefined {
+function cachedModel(place: CachePlace, model: ExternalModel, source: readonly FileStat[]): StoredModel {
   const folder = join(place.dir, place.key);
   const unchanged = () => isCurrent(folder, model, source);
-  return unchanged() ? { path: join(folder, MODEL_FILE), temporary: undefined, unchanged } : undefined;
+  return { path: join(folder, MODEL_FILE), temporary: undefined, unchanged };
 }
 
 async function buildInCache(
@@ -128,12 +127,13 @@ async function buildInCache(
   await mkdir(place.dir, { recursive: true, mode: 0o700 });
   await sweep(place.dir);
   const staged = await buildIn(join(place.dir, '.building-'), dir, model, source);
-  if (!(await publish(staged, place)) && !cachedModel(place, model, source)) {
-    await clear(place).catch(() => undefined);
-    await publish(staged, place);
-  }
   const cached = cachedModel(place, model, source);
-  if (!cached) return temporaryModel(staged);
+  if (await publish(staged, place)) return cached;
+  if (!cached.unchanged()) {
+    await clear(place).catch(() => undefined);
+    if (await publish(staged, place)) return cached;
+  }
+  if (!cached.unchanged()) return temporaryModel(staged);
   await rm(staged, { recursive: true, force: true });
   return cached;
 }
@@ -152,7 +152,8 @@ async function buildIn(prefix: string, dir: string, model: ExternalModel, source
 
 /**
  * Brings a model with external data to disk: the copy in the cache when it is current, else a new one there by one
- * rename, else, where the cache can't be written, one in the system's folder for temporary files.
+ * rename, else, where the cache can't be written, one in the system's folder for temporary files. A copy in the cache
+ * may be replaced at any time: `unchanged` after loading tells whether what was loaded is right.
  *
  * @param dir The `.mlmodelc` folder the model was translated from.
  * @throws MilError `MIL_BLOB` when the folder changes meanwhile; `MIL_RUN` when no place has room.
@@ -160,7 +161,7 @@ async function buildIn(prefix: string, dir: string, model: ExternalModel, source
 export async function storeModel(dir: string, place: CachePlace | null, model: ExternalModel): Promise<StoredModel> {
   const source = treeStat(dir);
   const cached = place && cachedModel(place, model, source);
-  if (cached) return cached;
+  if (cached?.unchanged()) return cached;
   try {
     if (place) return await buildInCache(dir, place, model, source);
   } catch (error) {
