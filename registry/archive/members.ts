@@ -8,7 +8,8 @@ export const LIMITS = {
   bytes: 4 * 2 ** 30,
   manifestBytes: 1 << 20,
   depth: 8,
-  path: 200,
+  /** With components of at most 100, ustar has room for every such path. */
+  path: 155,
   component: 100,
   /** Unpacked bytes for each byte of the archive; weights reach 1.1, texts 20. */
   ratio: 100,

@@ -25,7 +25,7 @@ with tarfile.open(sys.argv[2], 'w:gz', format=format) as tar:
     tar.add(sys.argv[1] + '/model.mlmodelc', arcname='model.mlmodelc')
 `;
 
-const DEEP = `d1/${'n'.repeat(90)}/${'m'.repeat(60)}.bin`;
+const DEEP = `d1/${'n'.repeat(70)}/${'m'.repeat(50)}.bin`;
 
 describe('readArchive', () => {
   it.each(['pax', 'gnu', 'ustar'])("reads what Python's tarfile writes in the %s format", async (format) => {
