@@ -28,10 +28,10 @@ export async function gunzipFile(
   signal: AbortSignal,
   take: (piece: Buffer) => Promise<void>,
 ): Promise<ReadFile> {
-  const file = await openRegular(path);
+  const { file, size } = await openRegular(path);
   const gunzip = createGunzip({ chunkSize: INFLATED });
   try {
-    const [read] = await Promise.all([feed(file, gunzip, signal), drain(gunzip, take, () => gunzip.bytesWritten)]);
+    const [read] = await Promise.all([feed(file, gunzip, signal), drain(gunzip, take, size)]);
     if (gunzip.bytesWritten < read.bytes) await requireZeros(file, gunzip.bytesWritten);
     return read;
   } catch (error) {
@@ -42,13 +42,14 @@ export async function gunzipFile(
   }
 }
 
-async function openRegular(path: string): Promise<FileHandle> {
+async function openRegular(path: string): Promise<{ file: FileHandle; size: number }> {
   const fail = (message: string, cause?: unknown): ArchiveError =>
     new ArchiveError('ARCHIVE_UNREADABLE', message, { where: path, hint: 'name the archive file', cause });
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
     throw isSystemError(error) ? fail(`the archive can't be opened: ${error.message}`, error) : error;
   });
-  if ((await file.stat()).isFile()) return file;
+  const found = await file.stat();
+  if (found.isFile()) return { file, size: found.size };
   await file.close();
   throw fail('the archive is no regular file');
 }
@@ -82,14 +83,14 @@ async function feed(file: FileHandle, gunzip: Gunzip, signal: AbortSignal): Prom
   return { sha256: hash.digest('hex'), bytes };
 }
 
-async function drain(gunzip: Gunzip, take: (piece: Buffer) => Promise<void>, read: () => number): Promise<void> {
+async function drain(gunzip: Gunzip, take: (piece: Buffer) => Promise<void>, size: number): Promise<void> {
   let unpacked = 0;
   for await (const piece of gunzip as AsyncIterable<Buffer>) {
     unpacked += piece.length;
-    if (unpacked > LIMITS.ratioFrom && unpacked > LIMITS.ratio * read())
+    if (unpacked > LIMITS.ratioFrom && unpacked > LIMITS.ratio * size)
       throw new ArchiveError('ARCHIVE_LIMIT', 'the archive unpacks to far more than its size', {
         expected: `at most ${LIMITS.ratio} times`,
-        found: `${unpacked} bytes of ${read()}`,
+        found: `${unpacked} bytes or more of ${size}`,
       });
     await take(piece);
   }

@@ -98,7 +98,9 @@ async function writeTemporary(key: ArtifactKey, folder: string, temporary: strin
     checkTree(manifest, digestEntries(entries), join(folder, COMPILED));
     await gzip.write(Buffer.alloc(2 * BLOCK));
     await gzip.end();
-    return { ...(await writable(temporary, () => out.end())), artifactSha256: manifest.integrity.artifact_sha256 };
+    const written = await writable(temporary, () => out.end());
+    if (total > LIMITS.ratioFrom && total > LIMITS.ratio * written.bytes) throw tooSmall(total, written.bytes);
+    return { ...written, artifactSha256: manifest.integrity.artifact_sha256 };
   } finally {
     await gzip.close();
     await file.close();
@@ -176,6 +178,14 @@ function changed(member: Member, found: number): ArtifactIntegrityError {
     expected: `${member.bytes} bytes`,
     found: `${found} bytes or more`,
     hint: 'run the command again',
+  });
+}
+
+/** Weights that shrink so much are none, and the importer takes such an archive for a bomb. */
+function tooSmall(found: number, archive: number): ArchiveError {
+  return new ArchiveError('ARCHIVE_LIMIT', 'the artifact compresses far better than weights do', {
+    expected: `at most ${LIMITS.ratio} times the archive's size`,
+    found: `${found} bytes in ${archive}`,
   });
 }
 

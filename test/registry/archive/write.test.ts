@@ -104,6 +104,14 @@ describe('writeArchive', () => {
     expect(await treeOf(out)).toEqual([]);
   });
 
+  it('refuses what the importer would take for a bomb', async () => {
+    const [artifact, out] = [folder(), folder()];
+    await writeTree(artifact, { 'model.mlmodelc/weights/zeros.bin': new Uint8Array(20 << 20) });
+    await writeArtifact(artifact);
+    expect(await codeOf(() => write(artifact, join(out, 'a.tar.gz')))).toBe('ARCHIVE_LIMIT');
+    expect(await treeOf(out)).toEqual([]);
+  });
+
   // A12: two names of one file are two files in the archive.
   it('copies the bytes of hard-linked files', async () => {
     const [artifact, first] = [folder(), folder()];
