@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { recordText } from '../../registry/durable.js';
 import { findModel, GRAPH } from '../../registry/models.js';
 import { COMPILED, MANIFEST } from '../../registry/paths.js';
-import { hashTree, TREE_V1 } from '../../registry/tree.js';
+import { hashTree, TREE_V1, type TreeDigest } from '../../registry/tree.js';
 import type { Manifest } from '../../schemas/generated/types.js';
 import { writeTree } from '../files.js';
 
@@ -25,13 +25,13 @@ export async function writeArtifact(
   const model = join(folder, COMPILED);
   await writeTree(model, files);
   const digest = await hashTree(model);
-  const manifest = manifestFor(digest.v1, digest.v2);
+  const manifest = manifestFor(digest);
   change(manifest);
   await writeTree(folder, { [MANIFEST]: recordText(manifest) });
   return manifest;
 }
 
-function manifestFor(v1: string, v2: string): Manifest {
+function manifestFor({ v1, v2, files }: TreeDigest): Manifest {
   const { name: model, repo, revision, weightsSha256 } = KEY.model;
   return {
     format: 'laya-apple-artifact',
@@ -42,7 +42,7 @@ function manifestFor(v1: string, v2: string): Manifest {
     placement: { compute_units: 'PORTABLE_CPU', ops: { cpu: 3 }, transitions: 0 },
     platform: { soc: 'portable', macos: 'none', coremltools: '9.0' },
     parity: { passed: true, tolerance: 0.02, rows: 3, prob_max_abs: 0.001, action_prob_max_abs: 0.001 },
-    integrity: { artifact_sha256: v1, tree_hash: TREE_V1, tree_v2: v2 },
+    integrity: { artifact_sha256: v1, tree_hash: TREE_V1, tree_v2: v2, files: files.map((file) => ({ ...file })) },
     evidence: {
       kind: 'portable',
       executor: { name: 'onnxruntime', version: '1.30.0' },
