@@ -11,6 +11,11 @@ export type InvalidRequestCode =
 /** A request that no checkpoint could answer; `where` names the question and field. */
 export class InvalidRequestError extends LayaError<InvalidRequestCode> {}
 
+export type ShortlistErrorCode = 'SHORTLIST_K_INVALID' | 'SHORTLIST_EMBED_INVALID' | 'SHORTLIST_VECTORS_INVALID';
+
+/** A shortlist that can't be made: a wrong `k`, no `embed` function, or vectors of it that can't be compared. */
+export class ShortlistError extends LayaError<ShortlistErrorCode> {}
+
 export type UnsupportedShapeCode = 'ROW_TOO_LONG' | 'TOO_MANY_OPTIONS_FOR_GRAPH' | 'BUCKET_NOT_OFFERED';
 
 /** A valid request that no artifact of the model has a shape for. */
