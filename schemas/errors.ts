@@ -49,6 +49,7 @@ export class RecordError extends LayaError<RecordErrorCode> {}
 
 /** True for a Node system error with one of the given codes. */
 export function isSystemError(error: unknown, ...codes: string[]): error is NodeJS.ErrnoException {
-  const code = (error as NodeJS.ErrnoException | null)?.code;
-  return isNativeError(error) && typeof code === 'string' && (codes.length === 0 || codes.includes(code));
+  if (!isNativeError(error) || error instanceof LayaError) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return typeof code === 'string' && (codes.length === 0 || codes.includes(code));
 }

@@ -1,17 +1,34 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
 const CRATE = 'mlmodelc-export-0.1.0.crate';
 
-/** The compiler's source package, which cargo keeps when it installs the compiler. */
+/** The compiler's source package: cargo keeps it when it installs the compiler, or fetches it again. */
 function cratePath(): string {
+  const kept = findCrate();
+  if (kept) return kept;
+  fetchCrate();
+  const fetched = findCrate();
+  if (fetched) return fetched;
+  throw new Error(`cargo fetched ${CRATE} to another place than its cache`);
+}
+
+function findCrate(): string | undefined {
   const cache = join(process.env.CARGO_HOME || join(homedir(), '.cargo'), 'registry', 'cache');
   const indexes = existsSync(cache) ? readdirSync(cache) : [];
-  const found = indexes.map((index) => join(cache, index, CRATE)).find((path) => existsSync(path));
-  if (found) return found;
-  throw new Error(`${CRATE} is not under ${cache}: install the compiler with "laya-artifacts install-tools" first`);
+  return indexes.map((index) => join(cache, index, CRATE)).find((path) => existsSync(path));
+}
+
+function fetchCrate(): void {
+  const project = mkdtempSync(join(tmpdir(), 'laya-crate-'));
+  const about = '[package]\nname = "fetch"\nversion = "0.0.0"\nedition = "2021"\n[lib]\npath = "lib.rs"\n';
+  writeFileSync(join(project, 'Cargo.toml'), `${about}[dependencies]\nmlmodelc-export = "=0.1.0"\n`);
+  writeFileSync(join(project, 'lib.rs'), '');
+  execFileSync('cargo', ['fetch', '--quiet'], { cwd: project });
+  rmSync(project, { recursive: true });
 }
 
 function text(header: Buffer, start: number, length: number): string {
