@@ -10,11 +10,13 @@ const node = (...args) => ({ file: process.execPath, args });
 const tool = (path, ...args) => node(join('node_modules', path), ...args);
 const results = mkdtempSync(join(tmpdir(), 'laya-jest-'));
 const report = join(results, 'jest.json');
+/** Plain text, also where a tool thinks that CI shows colours. */
+const env = { ...process.env, NODE_NO_WARNINGS: '1', NO_COLOR: '1', FORCE_COLOR: '0' };
 const totals = { passed: 0, failed: 0 };
 
 function run({ file, args }, capture) {
   const stdio = ['ignore', capture ? 'pipe' : 'inherit', 'inherit'];
-  return spawnSync(file, args, { cwd: root, stdio, encoding: 'utf8', env: { ...process.env, NODE_NO_WARNINGS: '1' } });
+  return spawnSync(file, args, { cwd: root, stdio, encoding: 'utf8', env });
 }
 
 /** One check counts as one test. */
@@ -51,7 +53,7 @@ function jest() {
 check('build', node('scripts/build.mjs'));
 check('types', tool('typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json'));
 check('generated files', node('scripts/generate.mjs', '--check'));
-check('format and lint', tool('@biomejs/biome/bin/biome', 'ci', '.'));
+check('format and lint', tool('@biomejs/biome/bin/biome', 'ci', '--colors=off', '.'));
 const sources = ['schemas', 'registry', 'runtime', 'pipeline'];
 check('directions', tool('dependency-cruiser/bin/dependency-cruise.mjs', ...sources));
 check('dead code', tool('knip/bin/knip.js'));

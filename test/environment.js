@@ -1,7 +1,16 @@
 import { TestEnvironment } from 'jest-environment-node';
 
 /** Classes that native modules compare by identity: in tests they are the ones the process has. */
-const SHARED = ['Float32Array', 'Float64Array', 'Uint16Array', 'Int32Array', 'BigInt64Array', 'TypeError', 'RangeError', 'Error'];
+const SHARED = [
+  'Float32Array',
+  'Float64Array',
+  'Uint16Array',
+  'Int32Array',
+  'BigInt64Array',
+  'TypeError',
+  'RangeError',
+  'Error',
+];
 
 export default class extends TestEnvironment {
   async setup() {
