@@ -80,8 +80,9 @@ async function readRow(root: string, { path, isTaken, unreadable }: Place): Prom
     checkManifest(key, manifest, folder);
     return { path, key, manifest, artifact: { key, folder, model: join(folder, COMPILED), manifest } };
   } catch (error) {
-    if (key && isSystemError(error, 'ENOENT')) return readReplaced(root, key, path, isTaken);
-    return { path, ...(key ? { key } : {}), problem: asProblem(error, path) };
+    if (!key) return { path, problem: unknownRow(path) };
+    if (isSystemError(error, 'ENOENT')) return readReplaced(root, key, path, isTaken);
+    return { path, key, problem: asProblem(error, path) };
   }
 }
 
