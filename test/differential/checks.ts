@@ -1,0 +1,95 @@
+import { expect } from '@jest/globals';
+import { bucketFor } from '../../runtime/artifacts.js';
+import { forwardRow } from '../../runtime/forward.js';
+import type { Laya } from '../../runtime/laya.js';
+import type { OpenModel } from '../../runtime/open.js';
+import { pythonJson } from '../../runtime/pyjson.js';
+import type { PromptTokenizer } from '../../runtime/tokenizer.js';
+import type { JsonObject } from '../../schemas/json.js';
+import { type Answered, answerDifferences, type Case, formatted, partsOf, prepareOurs, rowsOf } from './compare.js';
+
+/** What laya-apple's prompt code takes although upstream 0.4.15 refuses it; it knows neither of the last two fields. */
+const LAYA_APPLE_ACCEPTS = new Set([
+  'instructions empty',
+  'question id',
+  'score level null',
+  'state null',
+  'option order',
+  'min_confidence',
+]);
+
+const isAnswered = (one: Case['upstream']): one is Answered => 'rows' in one;
+
+/** S01 to S05, S08: the same requests are taken, with the same token ids and markers; answers are formatted to the byte. */
+export async function checkPrompts(cases: readonly Case[], tokenizer: PromptTokenizer): Promise<void> {
+  const problems: string[] = [];
+  for (const { id, kind, request, upstream } of cases) {
+    const ours = await prepareOurs(tokenizer, request);
+    if (!isAnswered(upstream) || typeof ours === 'string') {
+      if (isAnswered(upstream) || typeof ours !== 'string') problems.push(`${id} ${kind}: taken by one side only`);
+      continue;
+    }
+    if (JSON.stringify(rowsOf(ours)) !== JSON.stringify(upstream.rows)) problems.push(`${id}: other token ids`);
+    const [answers, usage] = formatted(request, ours, upstream);
+    if (answers !== textOf(upstream.answers))
+      problems.push(`${id}: answers ${answers}, not ${textOf(upstream.answers)}`);
+    if (usage !== textOf(upstream.usage)) problems.push(`${id}: usage ${usage}, not ${textOf(upstream.usage)}`);
+  }
+  expect(problems).toEqual([]);
+}
+
+/** laya-apple's prompt code: the same ids wherever both take a request, which it knows all fields of. */
+export async function checkLayaApple(cases: readonly Case[], tokenizer: PromptTokenizer): Promise<number> {
+  const problems: string[] = [];
+  let compared = 0;
+  for (const { id, kind, request, layaApple } of cases) {
+    const ours = await prepareOurs(tokenizer, request);
+    const taken = 'rows' in layaApple;
+    if (typeof ours === 'string') {
+      if (taken && !LAYA_APPLE_ACCEPTS.has(kind)) problems.push(`${id} ${kind}: taken by laya-apple only`);
+    } else if (!taken) {
+      problems.push(`${id} ${kind}: refused by laya-apple only`);
+    } else if (!ours.questions.some(({ optionOrder }) => optionOrder !== undefined)) {
+      compared++;
+      if (JSON.stringify(rowsOf(ours)) !== JSON.stringify(layaApple.rows)) problems.push(`${id}: other token ids`);
+    }
+  }
+  expect(problems).toEqual([]);
+  return compared;
+}
+
+/** Answers of an opened model within the gate's bounds of upstream's; gives the number of answered requests. */
+export async function checkAnswers(cases: readonly Case[], laya: Laya, tolerance: number): Promise<number> {
+  const problems: string[] = [];
+  let compared = 0;
+  for (const { id, request, upstream } of cases) {
+    if (!isAnswered(upstream)) continue;
+    const { context, questions, minConfidence } = partsOf(request);
+    const result = await laya.predict({ context, questions, minConfidence });
+    const found = result.toJson().get('answers') as JsonObject;
+    problems.push(...answerDifferences(found, upstream.answers, tolerance).map((one) => `${id}: ${one}`));
+    compared++;
+  }
+  expect(problems).toEqual([]);
+  return compared;
+}
+
+const textOf = (json: JsonObject): string => pythonJson(json);
+
+/** Logits of the artifacts against upstream's; gives the largest difference of a logit and of an action's. */
+export async function checkLogits(cases: readonly Case[], model: OpenModel, bound: number): Promise<number> {
+  let largest = 0;
+  for (const { upstream } of cases) {
+    if (!isAnswered(upstream)) continue;
+    for (const [i, [ids, markers, type]] of upstream.rows.entries()) {
+      const bucket = bucketFor(ids.length, model.spec, model.artifacts);
+      const { executable } = await model.load(bucket);
+      const rowModel = { host: model.host, executable, bucket, padId: model.tokenizer.pad.id };
+      const { logits } = await forwardRow(rowModel, { ids, markers, qtype: type as 0 | 1 | 2 });
+      for (const [k, wanted] of upstream.logits[i]!.entries())
+        largest = Math.max(largest, Math.abs(logits[k]! - wanted));
+    }
+  }
+  expect(largest).toBeLessThan(bound);
+  return largest;
+}
