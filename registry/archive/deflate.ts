@@ -40,7 +40,7 @@ function distanceSymbol(distance: number): number {
 }
 
 /** Room that `DeflateChunk.compress` needs at most for so many bytes of input. */
-export const deflateBound = (bytes: number): number => bytes + 5 * (Math.ceil(bytes / 32768) + 1) + 16;
+export const deflateBound = (bytes: number): number => bytes + 5 * (Math.ceil(bytes / MAX_STORED) + 1) + 16;
 
 /**
  * Compresses chunks, each for itself: nothing refers to an earlier chunk, so they can be done in any order.

@@ -16,8 +16,8 @@ export const newSequences = (): Sequences => ({
   distances: new Uint16Array(MAX_SYMBOLS),
 });
 
-/** Symbols in one block. Fewer follow the data closer, more save headers. */
-const MAX_SYMBOLS = 32768;
+/** Symbols in one block, as many as a stored block has bytes. Fewer follow the data closer, more save headers and time. */
+const MAX_SYMBOLS = 65535;
 const WINDOW = 32768;
 const MIN_MATCH = 4;
 const MAX_MATCH = 258;
