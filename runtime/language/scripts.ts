@@ -31,12 +31,13 @@ const SCRIPTS: readonly (readonly [string, RegExp])[] = [
 ];
 
 /**
- * A letter. A code point that this Node's Unicode doesn't know yet counts as one, or text in a newer script would be no
- * text at all; not so among the pictographs, where new ones come every year.
+ * A letter, but no modifier such as ʼ, which many scripts share. A code point that this Node's Unicode doesn't know yet
+ * counts as one, or text in a newer script would be no text at all; not so among the pictographs, where new ones come
+ * every year.
  */
-const LETTER = /(?![\u{1f000}-\u{1fbff}\p{Noncharacter_Code_Point}])[\p{L}\p{Cn}]/gu;
+const LETTER = /(?![\u02b0-\u02ff\u{1f000}-\u{1fbff}\p{Noncharacter_Code_Point}])[\p{L}\p{Cn}]/gu;
 const LATIN = /\p{Script=Latin}/u;
-/** Signs that Unicode calls letters though they belong to no script: modifiers, the micro sign; not bold or script type. */
+/** Signs that Unicode calls letters though they are of no script, such as µ; but not letters in mathematical type. */
 const SIGN = /(?![\u{1d400}-\u{1d7ff}])[\p{Script=Common}\p{Script=Inherited}]/u;
 
 /** Counts the letters of a text by script. */
