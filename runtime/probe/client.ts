@@ -156,6 +156,7 @@ export async function openProbe(options: ProbeOptions): Promise<Probe> {
   const link = await ProbeLink.start(options, args);
   const onAbort = (): void => link.fail(new ProbeError('PROBE_CLOSED', 'stopped while it was opened'));
   options.signal?.addEventListener('abort', onAbort, { once: true });
+  if (options.signal?.aborted) onAbort();
   try {
     return await handshake(link, units, options);
   } catch (error) {

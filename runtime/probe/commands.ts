@@ -102,6 +102,7 @@ async function document(options: CommandOptions, args: readonly string[]): Promi
   const timer = setTimeout(() => stop(tooSlow(args[0]!, patience)), patience);
   const onAbort = (): void => probe.kill();
   options.signal?.addEventListener('abort', onAbort, { once: true });
+  if (options.signal?.aborted) onAbort();
   probe.endInput();
   const exit = await probe.ended;
   clearTimeout(timer);

@@ -1,0 +1,48 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { toHalfBits } from '../../../runtime/float16.js';
+import { narrowInto } from '../../../runtime/probe/halves.js';
+
+/** float32 values by their bits, so that subnormals, NaN and infinities occur. */
+const float = fc.integer({ min: 0, max: 0xffffffff }).map((bits) => new Float32Array(Uint32Array.of(bits).buffer)[0]!);
+
+function narrow(values: Float32Array): number[] {
+  const target = new Uint16Array(values.length);
+  narrowInto(values, target);
+  return Array.from(target);
+}
+
+describe('narrowing many values', () => {
+  test('gives what narrowing one value gives', () => {
+    fc.assert(
+      fc.property(fc.array(float, { maxLength: 200 }), (list) => {
+        const values = Float32Array.from(list);
+        expect(narrow(values)).toEqual(Array.from(values, toHalfBits));
+      }),
+    );
+  });
+
+  test('is right at every edge', () => {
+    const edges = [
+      0,
+      2 ** -25,
+      2 ** -24,
+      2 ** -14,
+      1,
+      65504,
+      65519.99,
+      65520,
+      65536,
+      Number.POSITIVE_INFINITY,
+      Number.NaN,
+    ];
+    const around = edges.flatMap((edge) => [edge, edge * (1 + 2 ** -23), edge * (1 - 2 ** -23)]);
+    const values = Float32Array.from([...around, ...around.map((value) => -value)]);
+    expect(narrow(values)).toEqual(Array.from(values, toHalfBits));
+  });
+
+  test('reads a part of an array where it lies', () => {
+    const values = Float32Array.of(9, 1, -2, 9).subarray(1, 3);
+    expect(narrow(values)).toEqual([0x3c00, 0xc000]);
+  });
+});
