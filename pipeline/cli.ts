@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
-import { packageRoot } from '../registry/package-root.js';
 import { exitCodeOf, printError } from './exit.js';
 import type { GlobalOptions } from './options.js';
+import { addServeCommand } from './serve-command.js';
 import { addStoreCommands } from './store-commands.js';
+import { ownVersion } from './version.js';
 
 /** Each command's module is loaded only when the command runs: help has to be there at once. */
 function program(): Command {
@@ -109,13 +108,10 @@ function program(): Command {
     .action(async (model, options) => (await import('./commands/goldens.js')).recordGoldens(model, merged(options)));
 
   const merged = <T extends object>(options: T): T & GlobalOptions => ({ ...cli.opts<GlobalOptions>(), ...options });
+  addServeCommand(cli, merged);
   addStoreCommands(cli, merged);
   for (const command of cli.commands) command.exitOverride().configureHelp({ helpWidth: 80 });
   return cli;
-}
-
-function ownVersion(): string {
-  return (JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }).version;
 }
 
 const EXAMPLES = {

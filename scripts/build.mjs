@@ -1,7 +1,8 @@
-// Compiles the sources to dist/ (npm runs it after an install). Generated validators are JavaScript and are copied.
+// Compiles the sources to dist/ (npm runs it after an install). Generated validators and the server's
+// page are copied.
 // The old dist/ stays until the new one is whole.
 import { spawnSync } from 'node:child_process';
-import { cp, rename, rm } from 'node:fs/promises';
+import { copyFile, cp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -13,6 +14,8 @@ const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'
 if (status === 0) {
   const filter = (path) => !path.endsWith('.ts') || path.endsWith('.d.ts');
   await cp(join(root, 'schemas', 'generated'), join(partial, 'schemas', 'generated'), { recursive: true, filter });
+  const page = join('runtime', 'serve', 'page.html');
+  await copyFile(join(root, page), join(partial, page));
   await rm(join(root, 'dist'), { recursive: true, force: true });
   await rename(partial, join(root, 'dist'));
 } else {

@@ -1,10 +1,11 @@
-// Generates schemas/generated/{validators.js,types.ts} from schemas/*.schema.json.
+// Generates schemas/generated/{validators.js,types.ts} from schemas/*.schema.json, and openapi.json (openapi.mjs).
 // `--check` writes nothing and exits 1 when the committed files differ.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import Ajv from 'ajv';
 import standalone from 'ajv/dist/standalone/index.js';
 import { build } from 'esbuild';
 import { compile } from 'json-schema-to-typescript';
+import { openapiText } from './openapi.mjs';
 
 const folder = new URL('../schemas/', import.meta.url);
 const names = (await readdir(folder)).filter((name) => name.endsWith('.schema.json')).sort();
@@ -44,6 +45,7 @@ outputs['validators.d.ts'] =
   `${banner}export interface SchemaFault { readonly instancePath: string; readonly message?: string; readonly params: Record<string, unknown>; readonly keyword: string }\n` +
   'export interface Validator { (value: unknown): boolean; errors?: SchemaFault[] | null }\n' +
   schemas.map((schema) => `export declare const ${schema.$id}: Validator;\n`).join('');
+outputs['openapi.json'] = await openapiText();
 let drift = false;
 for (const [name, text] of Object.entries(outputs)) {
   const target = new URL(`generated/${name}`, folder);

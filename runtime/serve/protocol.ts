@@ -1,0 +1,58 @@
+import type { Device } from '../open.js';
+import type { Target } from './target.js';
+
+/** What a worker is started with. */
+export interface WorkerOrder {
+  readonly models: readonly string[];
+  readonly device: Device;
+  readonly threads: number;
+  readonly root?: string;
+  readonly checkpoint?: string;
+}
+
+/** One request for a worker. The body is the text that the client sent, already within the limits. */
+export interface Job {
+  readonly id: number;
+  readonly body: string;
+  readonly target: Target;
+  readonly requestId: string;
+  /** Milliseconds it waited for a worker. */
+  readonly queueMs: number;
+}
+
+export type ToWorker = { readonly kind: 'job'; readonly job: Job } | { readonly kind: 'close' };
+
+/** Where a model runs, learnt from its first answer. */
+export interface Placement {
+  readonly device: string;
+  readonly reason: string;
+  readonly revision: string;
+}
+
+/** What logs and metrics tell of an answer. */
+export interface AnswerFacts {
+  readonly model: string;
+  readonly device: string;
+  readonly questions: number;
+  readonly inputTokens: number;
+  readonly truncated: boolean;
+  readonly latencyMs: number;
+}
+
+/** An error as it crosses from a worker. */
+export interface Fault {
+  readonly kind: 'refused' | 'unavailable' | 'failed';
+  readonly code: string;
+  /** For the client where `kind` is `refused`, else for the log only. */
+  readonly message: string;
+  readonly where?: string;
+  readonly expected?: unknown;
+  readonly hint?: string;
+}
+
+export type FromWorker =
+  | { readonly kind: 'ready'; readonly model: string; readonly placement: Placement }
+  | { readonly kind: 'unavailable'; readonly model: string; readonly fault: Fault }
+  | { readonly kind: 'opened' }
+  | { readonly kind: 'answer'; readonly id: number; readonly body: string; readonly facts: AnswerFacts }
+  | { readonly kind: 'fault'; readonly id: number; readonly fault: Fault };

@@ -1,0 +1,118 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { findModel } from '../../registry/models.js';
+import { LayaError } from '../../schemas/errors.js';
+import { Laya } from '../laya.js';
+import { readAsk } from './ask.js';
+import type { Fault, FromWorker, Job, Placement, ToWorker, WorkerOrder } from './protocol.js';
+import { factsOf, responseBody } from './respond.js';
+import { route } from './route.js';
+
+/** A row per bucket: the first answer of each model also loads the artifacts that most requests need. */
+const WARM_QUESTIONS = ['Is this about an order?'];
+
+/** Opens each model and asks it something, then answers jobs one after the other until it is told to close. */
+function main(port: NonNullable<typeof parentPort>, order: WorkerOrder): void {
+  const tell = (message: FromWorker): void => port.postMessage(message);
+  const models = new Map<string, Laya>();
+  let closing = false;
+  let last = (async () => {
+    for (const model of order.models) if (!closing) tell(await openOne(models, model, order));
+    tell({ kind: 'opened' });
+  })();
+  port.on('message', (message: ToWorker) => {
+    if (message.kind === 'job') last = last.then(async () => tell(await answer(models, message.job)));
+    else {
+      closing = true;
+      last = last.then(() => closeAll(models)).finally(() => port.close());
+    }
+  });
+}
+
+async function openOne(models: Map<string, Laya>, model: string, order: WorkerOrder): Promise<FromWorker> {
+  try {
+    const laya = await Laya.open(model, openOptions(order));
+    models.set(model, laya);
+    return { kind: 'ready', model, placement: await warm(laya, model) };
+  } catch (error) {
+    await models.get(model)?.close();
+    models.delete(model);
+    return { kind: 'unavailable', model, fault: faultOf(error) };
+  }
+}
+
+function openOptions({ device, threads, root, checkpoint }: WorkerOrder) {
+  return {
+    device,
+    threads,
+    ...(root === undefined ? {} : { root }),
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+  };
+}
+
+/** Loads the model's artifacts by rows of about their lengths. A length that is not registered is no fault of the others. */
+async function warm(laya: Laya, model: string): Promise<Placement> {
+  const { buckets } = findModel(model);
+  const [first, ...longer] = buckets.map((bucket) => 'order '.repeat(Math.max(1, bucket - 30)));
+  const { runtime } = await laya.predict({ context: first, questions: WARM_QUESTIONS });
+  for (const context of longer) {
+    await laya.predict({ context, questions: WARM_QUESTIONS }).catch((error: unknown) => {
+      if (!(error instanceof LayaError) || error.code !== 'ARTIFACT_MISSING') throw error;
+    });
+  }
+  return { device: runtime.device, reason: runtime.routing_reason, revision: runtime.model_revision };
+}
+
+async function answer(models: ReadonlyMap<string, Laya>, job: Job): Promise<FromWorker> {
+  const { id } = job;
+  try {
+    const { state, questions, minConfidence } = readAsk(job.body);
+    const routed = await route(state, questions, job.target);
+    const laya = models.get(routed.model);
+    if (laya === undefined) return { kind: 'fault', id, fault: unavailable(routed.model) };
+    const threshold = minConfidence === undefined ? {} : { minConfidence };
+    const result = await laya.predict({ context: state, questions, ...threshold });
+    return { kind: 'answer', id, body: responseBody(result, routed, job), facts: factsOf(result) };
+  } catch (error) {
+    return { kind: 'fault', id, fault: faultOf(error) };
+  }
+}
+
+const unavailable = (model: string): Fault => ({
+  kind: 'unavailable',
+  code: 'MODEL_UNAVAILABLE',
+  message: `model ${model} is unavailable on this server`,
+});
+
+/** Errors by class that are no failure of the inference. */
+const KINDS: Readonly<Record<string, Fault['kind']>> = {
+  InvalidRequestError: 'refused',
+  UnsupportedShapeError: 'refused',
+  ArtifactMissingError: 'unavailable',
+  ArtifactRevisionError: 'unavailable',
+  ArtifactIntegrityError: 'unavailable',
+  ArtifactParityError: 'unavailable',
+  BackendUnavailableError: 'unavailable',
+};
+
+/** What the client did wrong goes back to it in full; anything else is for the log. */
+function faultOf(error: unknown): Fault {
+  if (!(error instanceof LayaError)) {
+    const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    return { kind: 'failed', code: 'UNEXPECTED', message };
+  }
+  const { code, message, where, expected, hint } = error;
+  return {
+    kind: KINDS[error.name] ?? 'failed',
+    code,
+    message,
+    ...(where === undefined ? {} : { where }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(hint === undefined ? {} : { hint }),
+  };
+}
+
+async function closeAll(models: ReadonlyMap<string, Laya>): Promise<void> {
+  await Promise.allSettled([...models.values()].map((laya) => laya.close()));
+}
+
+if (parentPort) main(parentPort, workerData as WorkerOrder);
