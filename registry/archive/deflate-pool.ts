@@ -27,6 +27,7 @@ function inlineDeflater(): Deflater {
 function threadedDeflater(threads: number): Deflater {
   const url = new URL('./deflate-worker.js', import.meta.url);
   const pending = new Map<number, { resolve: (written: number) => void; reject: (error: unknown) => void }>();
+  let failure: unknown;
   const workers = Array.from({ length: threads }, () => {
     const worker = new Worker(url, { execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 32 } });
     worker.on('message', ({ slot, written }: { slot: number; written: number }) => {
@@ -34,6 +35,7 @@ function threadedDeflater(threads: number): Deflater {
       pending.delete(slot);
     });
     worker.on('error', (error) => {
+      failure ??= error;
       for (const { reject } of pending.values()) reject(error);
       pending.clear();
     });
@@ -44,6 +46,10 @@ function threadedDeflater(threads: number): Deflater {
     width: 2 * threads,
     compress: (task) =>
       new Promise((resolve, reject) => {
+        if (failure !== undefined) {
+          reject(failure);
+          return;
+        }
         pending.set(task.slot, { resolve, reject });
         workers[turn++ % threads]!.postMessage(task);
       }),

@@ -1,19 +1,11 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { workspace } from '../workspace.js';
+import { inOwnMounts } from './small-disk.js';
 
 const folder = workspace();
-
-/** Runs a shell script in which a small file system of its own is mounted at $1. Needs root, or user namespaces. */
-function onSmallDisk(script: string, at: string): { status: number | null; output: string } {
-  const own = process.getuid?.() === 0 ? ['unshare', '-m'] : ['unshare', '-rm'];
-  const { status, stdout, stderr } = spawnSync(own[0]!, [...own.slice(1), 'bash', '-c', script, 'bash', at], {
-    encoding: 'utf8',
-  });
-  return { status, output: stdout + stderr };
-}
 
 // R23, B12
 describe('a full disk', () => {
@@ -34,7 +26,7 @@ describe('a full disk', () => {
         'umount "$1"',
       ].join('\n'),
     );
-    const run = onSmallDisk(`. ${script}`, at);
+    const run = inOwnMounts(`. ${script}`, at);
     expect(run).toEqual({ status: 0, output: '' });
     const text = (name: string): string => execFileSync('cat', [join(log, name)], { encoding: 'utf8' }).trim();
     expect([text('first.code'), text('first.json')]).toEqual(['1', '']);
