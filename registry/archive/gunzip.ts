@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { createGunzip, type Gunzip } from 'node:zlib';
+import { createGunzip } from 'node:zlib';
 import { isSystemError } from '../../schemas/errors.js';
 import { ArchiveError } from './errors.js';
 import { LIMITS } from './members.js';
 
 const READ = 256 << 10;
 const INFLATED = 256 << 10;
-/** Pieces that wait for zlib, so that it never waits for the disk. */
+/** Pieces that wait for zlib, so that it never waits for where they come from. */
 const AHEAD = 2;
 
 /** An archive file as its bytes were read, once. */
@@ -18,95 +18,141 @@ export interface ReadFile {
 }
 
 /**
- * Reads a gzip file in one pass: every byte goes through SHA-256 and through inflate, whose output goes to `take`
- * piece by piece. zlib checks CRC and length of every member; several members count as one; only zeros may follow.
- * The disk, inflate, and what `take` does run side by side.
- * Throws ArchiveError ARCHIVE_UNREADABLE, ARCHIVE_CORRUPT, ARCHIVE_TRUNCATED, ARCHIVE_TRAILING, ARCHIVE_LIMIT.
+ * Inflates gzip data that is pushed piece by piece; the output goes to `take`. zlib checks CRC and length of every
+ * member; several members count as one; only zeros may follow. Where the pieces come from, inflate, and what `take`
+ * does run side by side. Throws ArchiveError ARCHIVE_CORRUPT, ARCHIVE_TRUNCATED, ARCHIVE_TRAILING, ARCHIVE_LIMIT, and
+ * whatever `take` throws.
  */
-export async function gunzipFile(
-  path: string,
-  signal: AbortSignal,
-  take: (piece: Buffer) => Promise<void>,
-): Promise<ReadFile> {
-  const { file, size } = await openRegular(path);
-  const gunzip = createGunzip({ chunkSize: INFLATED });
-  try {
-    const [read] = await Promise.all([feed(file, gunzip, signal), drain(gunzip, take, size)]);
-    if (gunzip.bytesWritten < read.bytes) await requireZeros(file, gunzip.bytesWritten);
-    return read;
-  } catch (error) {
-    throw asArchiveError(error, path);
-  } finally {
-    gunzip.destroy();
-    await file.close();
+export class Inflater {
+  readonly #where: string;
+  readonly #gunzip = createGunzip({ chunkSize: INFLATED });
+  readonly #drained: Promise<void>;
+  readonly #ended: Promise<void>;
+  readonly #waiting: Promise<void>[] = [];
+  /** Pieces that zlib has not used up yet, and where they start. */
+  readonly #unused: { readonly at: number; readonly piece: Buffer }[] = [];
+  #over = false;
+  #failed = false;
+  #bytes = 0;
+
+  /** @param size Bytes of the whole gzip data, by which its ratio is judged. */
+  constructor(where: string, size: number, take: (piece: Buffer) => Promise<void>) {
+    this.#where = where;
+    this.#ended = new Promise((resolve) => {
+      for (const event of ['end', 'close', 'error'])
+        this.#gunzip.once(event, () => {
+          this.#over = true;
+          resolve();
+        });
+    });
+    this.#drained = this.#drain(size, take);
+    this.#drained.catch(() => {
+      this.#failed = true;
+    });
+  }
+
+  /** The next bytes; they must stay valid. Resolves when more may come; rejects once the data has been refused. */
+  async push(piece: Buffer): Promise<void> {
+    if (this.#failed) await this.#judge(this.#drained);
+    const at = this.#bytes;
+    this.#bytes += piece.length;
+    if (this.#over) return requireZeros(piece, at);
+    this.#unused.push({ at, piece });
+    const used = new Promise<void>((resolve) =>
+      this.#gunzip.write(piece, () => {
+        if (this.#gunzip.bytesWritten >= at + piece.length) this.#unused.shift();
+        resolve();
+      }),
+    );
+    this.#waiting.push(used);
+    if (this.#waiting.length > AHEAD) await Promise.race([this.#waiting.shift(), this.#ended]);
+  }
+
+  /** Resolves when everything that was pushed is whole gzip data, and `take` has taken its content. */
+  async finish(): Promise<void> {
+    if (!this.#over) this.#gunzip.end();
+    await this.#judge(this.#drained);
+    const end = this.#gunzip.bytesWritten;
+    for (const { at, piece } of this.#unused) requireZeros(piece.subarray(Math.max(0, end - at)), Math.max(at, end));
+  }
+
+  /** Lets go of zlib, and waits until `take` has returned. */
+  async close(): Promise<void> {
+    this.#gunzip.destroy();
+    await this.#drained.catch(() => undefined);
+  }
+
+  async #drain(size: number, take: (piece: Buffer) => Promise<void>): Promise<void> {
+    let unpacked = 0;
+    for await (const piece of this.#gunzip as AsyncIterable<Buffer>) {
+      unpacked += piece.length;
+      if (unpacked > LIMITS.ratioFrom && unpacked > LIMITS.ratio * size)
+        throw new ArchiveError('ARCHIVE_LIMIT', 'the archive unpacks to far more than its size', {
+          expected: `at most ${LIMITS.ratio} times`,
+          found: `${unpacked} bytes or more of ${size}`,
+        });
+      await take(piece);
+    }
+  }
+
+  async #judge(outcome: Promise<void>): Promise<void> {
+    try {
+      await outcome;
+    } catch (error) {
+      throw asArchiveError(error, this.#where);
+    }
   }
 }
 
-async function openRegular(path: string): Promise<{ file: FileHandle; size: number }> {
-  const fail = (message: string, cause?: unknown): ArchiveError =>
-    new ArchiveError('ARCHIVE_UNREADABLE', message, { where: path, hint: 'name the archive file', cause });
-  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
-    throw isSystemError(error) ? fail(`the archive can't be opened: ${error.message}`, error) : error;
-  });
-  const found = await file.stat();
-  if (found.isFile()) return { file, size: found.size };
-  await file.close();
-  throw fail('the archive is no regular file');
-}
-
-/** Reads the file to its end, whatever gunzip makes of it: the digest is over all bytes. */
-async function feed(file: FileHandle, gunzip: Gunzip, signal: AbortSignal): Promise<ReadFile> {
+/**
+ * Reads a file in one pass: every byte goes through SHA-256 and to `push`, which may end the reading.
+ * Throws ArchiveError ARCHIVE_UNREADABLE.
+ */
+export async function readPieces(
+  { file, path }: OpenedFile,
+  signal: AbortSignal,
+  push: (piece: Buffer) => Promise<void>,
+): Promise<ReadFile> {
   const hash = createHash('sha256');
-  const waiting: Promise<void>[] = [];
-  let over = false;
-  let bytes = 0;
-  const ended = new Promise<void>((resolve) => {
-    for (const event of ['end', 'close', 'error'])
-      gunzip.once(event, () => {
-        over = true;
-        resolve();
-      });
-  });
-  for (;;) {
+  for (let bytes = 0; ; ) {
     signal.throwIfAborted();
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ), 0, READ, bytes);
-    const refused = gunzip.destroyed && !gunzip.readableEnded;
-    if (bytesRead === 0 || refused) break;
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ), 0, READ, bytes).catch((error: unknown) => {
+      throw isSystemError(error) ? unreadable(path, `the archive can't be read: ${error.message}`, error) : error;
+    });
+    if (bytesRead === 0) return { sha256: hash.digest('hex'), bytes };
     const piece = buffer.subarray(0, bytesRead);
     bytes += bytesRead;
     hash.update(piece);
-    if (over) continue;
-    waiting.push(new Promise((resolve) => gunzip.write(piece, () => resolve())));
-    if (waiting.length > AHEAD) await Promise.race([waiting.shift(), ended]);
-  }
-  if (!over) gunzip.end();
-  return { sha256: hash.digest('hex'), bytes };
-}
-
-async function drain(gunzip: Gunzip, take: (piece: Buffer) => Promise<void>, size: number): Promise<void> {
-  let unpacked = 0;
-  for await (const piece of gunzip as AsyncIterable<Buffer>) {
-    unpacked += piece.length;
-    if (unpacked > LIMITS.ratioFrom && unpacked > LIMITS.ratio * size)
-      throw new ArchiveError('ARCHIVE_LIMIT', 'the archive unpacks to far more than its size', {
-        expected: `at most ${LIMITS.ratio} times`,
-        found: `${unpacked} bytes or more of ${size}`,
-      });
-    await take(piece);
+    await push(piece);
   }
 }
 
-async function requireZeros(file: FileHandle, from: number): Promise<void> {
-  for (let at = from; ; ) {
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ), 0, READ, at);
-    if (bytesRead === 0) return;
-    if (!buffer.subarray(0, bytesRead).every((byte) => byte === 0))
-      throw new ArchiveError('ARCHIVE_TRAILING', 'something follows the compressed data', {
-        expected: 'nothing, or zeros',
-        found: `bytes from ${from} on`,
-      });
-    at += bytesRead;
-  }
+interface OpenedFile {
+  readonly path: string;
+  readonly file: FileHandle;
+  readonly size: number;
+}
+
+/** Opens a regular file. Throws ArchiveError ARCHIVE_UNREADABLE. */
+export async function openRegular(path: string): Promise<OpenedFile> {
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+    throw isSystemError(error) ? unreadable(path, `the archive can't be opened: ${error.message}`, error) : error;
+  });
+  const found = await file.stat();
+  if (found.isFile()) return { path, file, size: found.size };
+  await file.close();
+  throw unreadable(path, 'the archive is no regular file');
+}
+
+const unreadable = (path: string, message: string, cause?: unknown): ArchiveError =>
+  new ArchiveError('ARCHIVE_UNREADABLE', message, { where: path, hint: 'name the archive file', cause });
+
+function requireZeros(piece: Buffer, from: number): void {
+  if (piece.every((byte) => byte === 0)) return;
+  throw new ArchiveError('ARCHIVE_TRAILING', 'something follows the compressed data', {
+    expected: 'nothing, or zeros',
+    found: `bytes from ${from} on`,
+  });
 }
 
 /** zlib's errors as ours; the file's name added to what the reader of the content refused. */

@@ -8,18 +8,21 @@ import { COMPILED, MANIFEST } from '../paths.js';
 import { checkTree, parseManifest } from '../read.js';
 import { comparePaths, digestEntries, type HashedEntry, type TreeDigest } from '../tree.js';
 import { ArchiveError } from './errors.js';
-import { gunzipFile } from './gunzip.js';
+import { Inflater, openRegular, type ReadFile, readPieces } from './gunzip.js';
 import { type Member, MemberRules } from './members.js';
 import { type MemberSink, TarReader } from './tar-reader.js';
 
-export interface ReadOptions {
-  readonly signal: AbortSignal;
+export interface UnpackOptions {
   /** Folder that takes `model.mlmodelc`; it must exist. Without it nothing is written. */
   readonly into?: string;
-  /** SHA-256 the file must have. */
-  readonly sha256?: string;
   /** Called with the manifest once it has been read, often before the model; what it throws ends the reading. */
   readonly onManifest?: (manifest: Manifest) => void | Promise<void>;
+}
+
+export interface ReadOptions extends UnpackOptions {
+  readonly signal: AbortSignal;
+  /** SHA-256 the file must have. */
+  readonly sha256?: string;
 }
 
 /** An archive that was read to its end and holds what its manifest says. */
@@ -42,23 +45,63 @@ export interface ReadArchive {
  * model contradict each other.
  */
 export async function readArchive(path: string, options: ReadOptions): Promise<ReadArchive> {
-  const unpacker = new Unpacker(path, options);
-  const tar = new TarReader(new MemberRules(), unpacker);
+  const opened = await openRegular(path);
+  const reader = new ArchiveReader(path, opened.size, options);
   try {
-    const { sha256, bytes } = await gunzipFile(path, options.signal, (piece) => tar.push(piece));
-    if (options.sha256 !== undefined && options.sha256 !== sha256)
+    const read = await readPieces(opened, options.signal, (piece) => reader.push(piece));
+    await reader.inflated();
+    if (options.sha256 !== undefined && options.sha256 !== read.sha256)
       throw new ArchiveError('ARCHIVE_DIGEST', 'the file is not the one that was asked for', {
         where: path,
         expected: options.sha256,
-        found: sha256,
+        found: read.sha256,
         hint: 'copy or download the archive again',
       });
-    tar.finish();
-    const tree = unpacker.tree();
-    checkTree(unpacker.manifest!, tree, path);
-    return { sha256, bytes, manifest: unpacker.manifest!, record: unpacker.record!, members: unpacker.members, tree };
+    return reader.finish(read);
   } finally {
-    await unpacker.abandon();
+    await reader.close();
+    await opened.file.close();
+  }
+}
+
+/** The same for an archive whose bytes come from elsewhere, piece by piece, and are hashed there. */
+export class ArchiveReader {
+  readonly #where: string;
+  readonly #unpacker: Unpacker;
+  readonly #tar: TarReader;
+  readonly #inflater: Inflater;
+
+  /** @param size Bytes of the whole archive. */
+  constructor(where: string, size: number, options: UnpackOptions) {
+    this.#where = where;
+    this.#unpacker = new Unpacker(where, options);
+    this.#tar = new TarReader(new MemberRules(), this.#unpacker);
+    this.#inflater = new Inflater(where, size, (piece) => this.#tar.push(piece));
+  }
+
+  /** The next bytes; they must stay valid. Throws as soon as the archive is refused. */
+  push(piece: Buffer): Promise<void> {
+    return this.#inflater.push(piece);
+  }
+
+  /** Resolves when all that was pushed is whole gzip data. */
+  inflated(): Promise<void> {
+    return this.#inflater.finish();
+  }
+
+  /** What the archive held; call it after `inflated`, with the digest and number of the bytes that were pushed. */
+  finish({ sha256, bytes }: ReadFile): ReadArchive {
+    this.#tar.finish();
+    const { manifest, record, members } = this.#unpacker;
+    const tree = this.#unpacker.tree();
+    checkTree(manifest!, tree, this.#where);
+    return { sha256, bytes, manifest: manifest!, record: record!, members, tree };
+  }
+
+  /** Closes what is open, whatever became of it. */
+  async close(): Promise<void> {
+    await this.#inflater.close();
+    await this.#unpacker.abandon();
   }
 }
 
@@ -68,7 +111,7 @@ class Unpacker implements MemberSink {
   manifest: Manifest | undefined;
   record: JsonObject | undefined;
   readonly #path: string;
-  readonly #options: ReadOptions;
+  readonly #options: UnpackOptions;
   readonly #entries = new Map<string, HashedEntry>();
   #member: Member | undefined;
   #hash: Hash | undefined;
@@ -76,7 +119,7 @@ class Unpacker implements MemberSink {
   #text: Buffer[] = [];
   #written: Promise<unknown> = Promise.resolve();
 
-  constructor(path: string, options: ReadOptions) {
+  constructor(path: string, options: UnpackOptions) {
     this.#path = path;
     this.#options = options;
   }
