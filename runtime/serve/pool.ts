@@ -78,19 +78,24 @@ export class Pool implements Answerer {
     }
   }
 
-  ask(question: Question, signal: AbortSignal): Promise<Answered> {
-    return new Promise((resolve, reject) => {
-      const refusal = this.#refusal(question.target);
-      if (refusal) return reject(refusal);
-      const waiting: Waiting = { question, since: performance.now(), resolve, reject };
-      this.#waiting.add(waiting);
-      this.#dispatch();
-      if (this.#waiting.size > this.#options.queue)
-        return this.#drop(waiting, new HttpError('BUSY', 'server busy, try again later'));
-      const leave = (): void => this.#drop(waiting, new HttpError('CLIENT_GONE', 'the client left before its turn'));
-      if (signal.aborted) leave();
-      else signal.addEventListener('abort', leave, { once: true });
-    });
+  async ask(question: Question, signal: AbortSignal): Promise<Answered> {
+    const refusal = this.#refusal(question.target);
+    if (refusal) throw refusal;
+    let leave = (): void => undefined;
+    try {
+      return await new Promise((resolve, reject) => {
+        const waiting: Waiting = { question, since: performance.now(), resolve, reject };
+        leave = () => this.#drop(waiting, new HttpError('CLIENT_GONE', 'the client left before its turn'));
+        this.#waiting.add(waiting);
+        this.#dispatch();
+        if (this.#waiting.size > this.#options.queue)
+          this.#drop(waiting, new HttpError('BUSY', 'server busy, try again later'));
+        if (signal.aborted) leave();
+        else signal.addEventListener('abort', leave);
+      });
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
   }
 
   status(): PoolStatus {
