@@ -7,6 +7,7 @@ import { HubError } from './errors.js';
 import { type HubFetch, hubFetch } from './fetch.js';
 import { blobPath, type HubPlace, type HubRevision, hubPlace } from './layout.js';
 import { contentDigest, contentName, fetchListing, type HubFile, readListing, writeListing } from './listing.js';
+import { inParallel } from './parallel.js';
 import { systemClock } from './retry.js';
 import { type HubOverrides, hubSettings } from './settings.js';
 import { checkCached, hasContent, linkContent, removeEmptyFolder, sweepAbandoned } from './snapshot.js';
@@ -142,17 +143,22 @@ async function fillGaps(transport: HubTransport, place: HubPlace, gaps: readonly
   await makeFolder(place.blobs);
   await sweepAbandoned(place.blobs, (order.timing?.clock ?? systemClock).now());
   const total = gaps.reduce((sum, { file }) => sum + file!.size, 0);
-  let done = 0;
-  for (const { path, file } of gaps) {
+  const received = new Map<string, number>();
+  await inParallel(gaps, async ({ path, file }) => {
     const [size, name] = [file!.size, contentName(file!)];
     const url = transport.url([...order.repo.split('/'), 'resolve', order.revision, ...path.split('/')]);
     const target = blobPath(place, name);
     const expected = { size, digests: digestsOf(path, file, order)! };
     await removeEmptyFolder(target);
-    await downloadFile(transport, url, target, expected, (received) => order.onProgress?.(done + received, total));
+    await downloadFile(transport, url, target, expected, (bytes) => {
+      received.set(path, bytes);
+      order.onProgress?.(
+        [...received.values()].reduce((sum, one) => sum + one),
+        total,
+      );
+    });
     await linkContent(place, path, name);
-    done += size;
-  }
+  });
 }
 
 /** The error with what it was about and the way around the network. */

@@ -14,6 +14,10 @@ export type HubErrorCode =
   | 'HUB_SERVER'
   | 'HUB_ACCESS'
   | 'HUB_NOT_FOUND'
+  /** What was to be made is there already. */
+  | 'HUB_EXISTS'
+  /** The branch is no longer at the commit that was named as the parent. */
+  | 'HUB_CONFLICT'
   | 'HUB_STATUS'
   | 'HUB_REDIRECT'
   /** What came is a web page, a Git LFS pointer, too few bytes, or other bytes than the listing promises. */

@@ -4,10 +4,13 @@ import type { ProxySettings } from './settings.js';
 export type HubFetch = (url: string, init: HubRequest) => Promise<HubReply>;
 
 export interface HubRequest {
-  readonly method: 'GET';
+  readonly method: 'GET' | 'POST' | 'PUT';
   readonly headers: Record<string, string>;
   readonly redirect: 'manual';
   readonly signal: AbortSignal;
+  /** A stream goes with a Content-Length header. */
+  readonly body?: string | AsyncIterable<Uint8Array>;
+  readonly duplex?: 'half';
 }
 
 export interface HubReply {
@@ -18,6 +21,15 @@ export interface HubReply {
 
 export interface ReadableBody {
   getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>; cancel(): Promise<void> };
+  cancel(): Promise<void>;
+}
+
+/** A reply with status 200 or 206, after a request with a body from 200 to 204. Read it to its end, or cancel it. */
+export interface HubResponse {
+  readonly status: number;
+  readonly headers: HubReply['headers'];
+  /** The next chunk, or undefined at the end of the body. Rejects with a HubError. */
+  next(): Promise<Uint8Array | undefined>;
   cancel(): Promise<void>;
 }
 

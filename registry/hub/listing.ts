@@ -4,7 +4,8 @@ import { makeFolder, writeFileDurably } from '../durable.js';
 import type { ContentDigest } from './digest.js';
 import { HubError } from './errors.js';
 import type { HubPlace, HubRevision } from './layout.js';
-import { displayUrl, type HubTransport } from './transport.js';
+import { displayUrl } from './reply.js';
+import type { HubTransport } from './transport.js';
 
 /** One file of a commit. */
 export interface HubFile {

@@ -2,8 +2,8 @@ import { lstat, readdir, readlink, rename, rm, rmdir, stat, symlink } from 'node
 import { basename, dirname, join } from 'node:path';
 import { makeFolder, syncPath } from '../durable.js';
 import { type ContentDigest, digestOfName, fileHasDigests } from './digest.js';
-import { TEMPORARY_NAME, temporaryName } from './download.js';
 import { blobPath, type HubPlace, linkTarget, pointerPath } from './layout.js';
+import { TEMPORARY_NAME, temporaryName } from './partial.js';
 
 /** What the cache has under a file's name: the right content, none, another content, or one that nothing tells about. */
 export type CachedState = 'right' | 'missing' | 'wrong' | 'unverifiable';

@@ -1,7 +1,8 @@
 import { LayaError } from '../../schemas/errors.js';
 import { HubError } from './errors.js';
-import type { HubFetch, HubReply } from './fetch.js';
-import { type Clock, type RetryPolicy, retryAfter, systemClock, withRetries } from './retry.js';
+import type { HubFetch, HubReply, HubResponse } from './fetch.js';
+import { displayUrl, parseBody, readText, redirectTarget, statusError } from './reply.js';
+import { type Clock, type RetryPolicy, systemClock, withRetries } from './retry.js';
 import type { HubSettings } from './settings.js';
 import { Watchdog } from './watchdog.js';
 
@@ -16,22 +17,19 @@ export interface TransportOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A reply with status 200 or 206. Read it to its end, or cancel it. */
-export interface HubResponse {
-  readonly status: number;
-  readonly headers: HubReply['headers'];
-  /** The next chunk, or undefined at the end of the body. Rejects with a HubError. */
-  next(): Promise<Uint8Array | undefined>;
-  cancel(): Promise<void>;
+/** What is sent beside the URL; without a method it is a GET. */
+export interface HubMessage {
+  readonly method?: 'GET' | 'POST' | 'PUT';
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Made anew for each redirect. */
+  readonly body?: () => string | AsyncIterable<Uint8Array>;
 }
 
 const MAX_REDIRECTS = 5;
-
-/** A URL as it may stand in a message: without query, fragment and credentials, which can be secrets. */
-export const displayUrl = (url: URL): string => url.origin + url.pathname;
+const MAX_REPLY_BYTES = 16 << 20;
 
 /**
- * GET requests to one hub. The token goes to the endpoint's own origin only, whatever redirects say. With `offline`
+ * Requests to one hub. The token goes to the endpoint's own origin only, whatever redirects say. With `offline`
  * set, every request fails before a socket is opened.
  */
 export class HubTransport {
@@ -56,19 +54,31 @@ export class HubTransport {
     return withRetries(attempt, this.policy, advanced);
   }
 
+  /** True once the caller's signal was aborted. */
+  get isStopped(): boolean {
+    return this.options.signal?.aborted === true;
+  }
+
+  /** A GET request, like `request`. */
+  get(start: URL, headers: Readonly<Record<string, string>> = {}): Promise<HubResponse> {
+    return this.request(start, { headers });
+  }
+
   /**
    * One request, following up to five redirects; not repeated.
    *
    * @throws HubError; the signal's reason when it was aborted
    */
-  async get(start: URL, headers: Readonly<Record<string, string>> = {}): Promise<HubResponse> {
+  async request(start: URL, message: HubMessage): Promise<HubResponse> {
     this.refuseOffline(start);
     const watchdog = new Watchdog(this.options.inactivityMs ?? 30_000, displayUrl(start), this.options.signal);
     try {
       let url = start;
       for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-        const reply = await watchdog.guard(this.send(url, headers, watchdog.signal));
-        if (![301, 302, 303, 307, 308].includes(reply.status)) return await this.open(reply, url, watchdog);
+        const reply = await watchdog.guard(this.send(url, message, watchdog));
+        const follows = message.body ? [307, 308] : [301, 302, 303, 307, 308];
+        if (!follows.includes(reply.status))
+          return await this.open(reply, url, message.body ? [200, 201, 202, 204] : [200, 206], watchdog);
         await reply.body?.cancel();
         url = redirectTarget(url, reply);
       }
@@ -77,6 +87,18 @@ export class HubTransport {
       watchdog.release();
       throw this.explain(error, start);
     }
+  }
+
+  /**
+   * Posts a JSON document, or lines of them, and gives the JSON of the reply; undefined for an empty one. Not repeated.
+   *
+   * @throws HubError as `json`
+   */
+  async post(url: URL, body: string, type = 'application/json'): Promise<unknown> {
+    const headers = { 'content-type': type, accept: 'application/json' };
+    const response = await this.request(url, { method: 'POST', headers, body: () => body });
+    const text = await readText(response, MAX_REPLY_BYTES, url);
+    return text.trim() === '' ? undefined : parseBody(text, url);
   }
 
   /**
@@ -103,18 +125,22 @@ export class HubTransport {
     });
   }
 
-  private send(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<HubReply> {
+  private send(url: URL, { method = 'GET', headers, body }: HubMessage, watchdog: Watchdog): Promise<HubReply> {
     const { token, endpoint } = this.settings;
     const own = token !== undefined && url.origin === new URL(endpoint).origin;
     // Compressed transfer would hide a body's real length.
     const all: Record<string, string> = { 'user-agent': 'laya-artifacts', 'accept-encoding': 'identity', ...headers };
     if (own) all.authorization = `Bearer ${token}`;
-    return this.options.fetch(url.href, { method: 'GET', headers: all, redirect: 'manual', signal });
+    const content = body?.();
+    const sent = typeof content === 'object' ? { body: watched(content, watchdog), duplex: 'half' as const } : {};
+    const text = typeof content === 'string' ? { body: content } : {};
+    const { signal } = watchdog;
+    return this.options.fetch(url.href, { method, headers: all, redirect: 'manual', signal, ...text, ...sent });
   }
 
   /** Checks the status and hands out the body. Errors of the body are explained like those of the request. */
-  private async open(reply: HubReply, url: URL, watchdog: Watchdog): Promise<HubResponse> {
-    if (reply.status !== 200 && reply.status !== 206) {
+  private async open(reply: HubReply, url: URL, allowed: readonly number[], watchdog: Watchdog): Promise<HubResponse> {
+    if (!allowed.includes(reply.status)) {
       await reply.body?.cancel();
       throw statusError(reply, url, this.policy.clock.now(), this.settings.token !== undefined);
     }
@@ -154,69 +180,10 @@ export class HubTransport {
   }
 }
 
-function redirectTarget(from: URL, reply: HubReply): URL {
-  const location = reply.headers.get('location') ?? '';
-  const refuse = (found: string): never => {
-    throw new HubError('HUB_REDIRECT', `status ${reply.status} leads nowhere: ${found}`, {
-      where: displayUrl(from),
-      expected: 'a Location that is an http or https URL, and https after https',
-      found,
-      hint: 'a sign-in page or proxy may answer in the place of the hub',
-    });
-  };
-  if (location === '' || !URL.canParse(location, from.href)) return refuse('no valid Location');
-  const target = new URL(location, from);
-  const safe = target.protocol === 'https:' || (target.protocol === 'http:' && from.protocol === 'http:');
-  return safe ? target : refuse(`${target.protocol}//${target.host}`);
-}
-
-function statusError(reply: HubReply, url: URL, now: number, hadToken: boolean): HubError {
-  const { status, headers } = reply;
-  const named = headers.get('x-error-code') ?? '';
-  const found = /^[A-Za-z]{1,40}$/.test(named) ? `${status} ${named}` : status;
-  const facts = { where: displayUrl(url), found };
-  if (status === 401 || status === 403) {
-    const hint = hadToken ? 'check that HF_TOKEN may read this repository' : 'set HF_TOKEN to a token that may read it';
-    return new HubError('HUB_ACCESS', `${url.host} refuses access (${found})`, { ...facts, hint });
-  }
-  if (status === 404) return new HubError('HUB_NOT_FOUND', `${url.host} doesn't have it (${found})`, facts);
-  const wait = retryAfter(headers, now);
-  const later = { ...facts, transient: true, ...(wait === undefined ? {} : { retryAfter: wait }) };
-  if (status === 429) {
-    const told = wait === undefined ? '' : ` and asks to wait ${Math.ceil(wait / 1000)} s`;
-    const hint = hadToken
-      ? 'try again later'
-      : 'try again later, or set HF_TOKEN: signed-in requests have a larger quota';
-    return new HubError('HUB_RATE_LIMITED', `${url.host} limits the rate of requests${told}`, { ...later, hint });
-  }
-  if (status >= 500) return new HubError('HUB_SERVER', `${url.host} failed (${found})`, later);
-  return new HubError('HUB_STATUS', `${url.host} answered ${found}`, { ...facts, expected: '200' });
-}
-
-async function readText(response: HubResponse, maxBytes: number, url: URL): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for (let chunk = await response.next(); chunk; chunk = await response.next()) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size <= maxBytes) continue;
-    await response.cancel();
-    throw new HubError('HUB_LISTING', `the reply is larger than ${maxBytes} bytes`, { where: displayUrl(url) });
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function parseBody(text: string, url: URL): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    const isPage = /^\s*<(!doctype|html)/i.test(text);
-    throw new HubError(isPage ? 'HUB_HTML' : 'HUB_LISTING', 'the hub was asked for JSON and sent something else', {
-      where: displayUrl(url),
-      expected: 'JSON',
-      found: isPage ? 'a web page' : `${text.length} characters that are not JSON`,
-      hint: 'check the endpoint (HF_ENDPOINT); a sign-in page or proxy may answer in its place',
-      cause,
-    });
+/** The same bytes; each piece that is taken counts as a sign of life. */
+async function* watched(content: AsyncIterable<Uint8Array>, watchdog: Watchdog): AsyncGenerator<Uint8Array> {
+  for await (const piece of content) {
+    watchdog.sent();
+    yield piece;
   }
 }

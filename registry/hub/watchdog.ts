@@ -11,6 +11,7 @@ export class Watchdog {
   private readonly outer: AbortSignal | undefined;
   private readonly silenceMs: number;
   private readonly what: string;
+  private timer: NodeJS.Timeout | undefined;
   private readonly relay = () => this.controller.abort(this.outer?.reason);
 
   constructor(silenceMs: number, what: string, outer?: AbortSignal) {
@@ -24,7 +25,7 @@ export class Watchdog {
 
   /** The promise's result; rejects with HUB_TIMEOUT after the silence, or with the caller's reason. */
   async guard<T>(promise: Promise<T>): Promise<T> {
-    const timer = setTimeout(() => this.controller.abort(this.silence()), this.silenceMs);
+    this.timer = setTimeout(() => this.controller.abort(this.silence()), this.silenceMs);
     let stop = () => {};
     const aborted = new Promise<never>((_, reject) => {
       stop = () => reject(this.signal.reason);
@@ -34,10 +35,15 @@ export class Watchdog {
     try {
       return await Promise.race([promise, aborted]);
     } finally {
-      clearTimeout(timer);
+      clearTimeout(this.timer);
       this.signal.removeEventListener('abort', stop);
       promise.catch(() => {});
     }
+  }
+
+  /** Bytes went out: the silence starts again. */
+  sent(): void {
+    this.timer?.refresh();
   }
 
   /** Lets go of the caller's signal; the request is over. */
