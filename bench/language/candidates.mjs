@@ -1,7 +1,8 @@
 // How language detectors compare on the labelled lines in Latin script, each as it comes: the language it names is
-// English, or it is not. Usage: node bench/language/candidates.mjs FOLDER
-// Times and memory are the least of five runs. FOLDER is any folder with the packages installed: npm install eld tinyld franc-min franc lande cld3-asm
-// fasttext.wasm.js @nlpjs/language
+// English, or it is not. Times are of the processor, and like memory the least of five runs.
+//
+//     npm install eld tinyld franc-min franc lande cld3-asm fasttext.wasm.js @nlpjs/language    (in any folder)
+//     node bench/language/candidates.mjs FOLDER
 import { spawnSync } from 'node:child_process';
 import { print } from '../lib.mjs';
 import { labelledLines } from './measure.mjs';
@@ -25,17 +26,18 @@ const CANDIDATES = {
 };
 
 const CHILD = (setup) => `
-  const started = performance.now();
+  const spent = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };
+  const started = spent();
   let detect;
   ${setup}
   await detect('Where is my order?');
-  const load = performance.now() - started;
+  const load = spent() - started;
   const texts = JSON.parse(await new Response(process.stdin).text());
   const memory = process.memoryUsage().rss;
-  const again = performance.now();
+  const again = spent();
   const english = [];
   for (const text of texts) english.push(['en', 'eng'].includes(await detect(text)));
-  const each = (performance.now() - again) / texts.length;
+  const each = (spent() - again) / texts.length;
   console.log(JSON.stringify({ load, memory, each, english }));
   process.exit(0);
 `;
