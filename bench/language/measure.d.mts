@@ -25,7 +25,6 @@ export interface Measured {
 }
 
 export function labelledLines(): LabelledLine[];
-export function recordedStates(): RecordedState[];
 export function measure(decide: (state: unknown) => Promise<{ readonly model_routing: string }>): Promise<Measured>;
 /** The tables of docs/language-routing.md, in its order. */
 export function tables(measured: Measured): string[];

@@ -15,7 +15,7 @@ export function labelledLines() {
 }
 
 /** The recorded states: kind, expected, state, upstream. */
-export const recordedStates = () => JSON.parse(readFileSync(STATES, 'utf8')).states;
+const recordedStates = () => JSON.parse(readFileSync(STATES, 'utf8')).states;
 
 const KINDS = ['English', 'other, Latin script', 'other script'];
 
