@@ -25,6 +25,9 @@ function program(): Command {
     .option('--length <buckets...>', 'buckets to build, for example 64,96 (default: all offered)')
     .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
     .option('--force', 'build again what is registered')
+    .addOption(
+      new Option('--graph <graph>', 'what to build').choices(['buckets', 'any-length', 'all']).default('buckets'),
+    )
     .addOption(json())
     .addOption(offline())
     .addHelpText('after', EXAMPLES.build)
@@ -119,6 +122,7 @@ const EXAMPLES = {
 Examples:
   laya-artifacts build laya-tiny
   laya-artifacts build laya-tiny --length 64,96 --force
+  laya-artifacts build laya-tiny --graph any-length
   laya-artifacts build laya --checkpoint ./laya --json`,
   predict: `
 Examples:

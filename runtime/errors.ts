@@ -44,9 +44,9 @@ export type MilErrorCode =
 /** An `.mlmodelc` that the portable executor can't read, or won't run. */
 export class MilError extends LayaError<MilErrorCode> {}
 
-export type BackendUnavailableCode = 'DEVICE_UNAVAILABLE' | 'OFFLINE';
+export type BackendUnavailableCode = 'DEVICE_UNAVAILABLE' | 'OFFLINE' | 'CLOSED' | 'QUEUE_FULL';
 
-/** The device asked for can't serve here; nothing else was tried. */
+/** The device asked for can't serve here or now; nothing else was tried. */
 export class BackendUnavailableError extends LayaError<BackendUnavailableCode> {}
 
 export type OutputErrorCode = 'OUTPUT_SHAPE' | 'OUTPUT_NOT_FINITE';

@@ -1,4 +1,5 @@
 import { findModel } from '../../registry/models.js';
+import { buildDense, type DenseReport } from '../dense/build.js';
 import { openContext, parseBuckets, parseModelName, printData } from '../edge.js';
 import { buildArtifacts } from '../line.js';
 import type { GlobalOptions } from '../options.js';
@@ -11,11 +12,16 @@ interface BuildOptions extends GlobalOptions {
   readonly length?: readonly string[];
   readonly checkpoint?: string;
   readonly force?: boolean;
+  readonly graph?: 'buckets' | 'any-length' | 'all';
 }
 
-/** `build`: exit code 1 when a gate refused a bucket. */
+/**
+ * `build`: exit code 1 when a gate refused something. The any-length graph is built where it is asked for: it serves the
+ * cpu alone, and takes the weights once more, in FP32.
+ */
 export async function build(argument: string | undefined, options: BuildOptions): Promise<void> {
   const model = findModel(parseModelName(argument, options.model));
+  const { graph = 'buckets' } = options;
   const order = {
     model,
     buckets: parseBuckets(options.length, model.buckets),
@@ -23,9 +29,24 @@ export async function build(argument: string | undefined, options: BuildOptions)
     toolchain: portableToolchain(),
     ...(options.checkpoint === undefined ? {} : { checkpoint: options.checkpoint }),
   };
-  const report = await buildArtifacts(order, openContext(options));
-  await printData(options.json ? JSON.stringify(report, null, 1) : reportText(report));
-  if (report.rows.some((row) => row.outcome === 'rejected')) process.exitCode = 1;
+  const context = openContext(options);
+  const report = graph === 'any-length' ? undefined : await buildArtifacts(order, context);
+  const dense = graph === 'buckets' ? undefined : await buildDense(order, context);
+  if (options.json) {
+    const document = report === undefined ? dense : dense === undefined ? report : { ...report, any_length: dense };
+    await printData(JSON.stringify(document, null, 1));
+  } else {
+    const parts = [report && reportText(report), dense && denseText(dense)];
+    await printData(parts.filter((part) => part !== undefined).join('\n\n'));
+  }
+  if ([...(report?.rows ?? []), dense].some((row) => row?.outcome === 'rejected')) process.exitCode = 1;
+}
+
+function denseText({ model, outcome, path, seconds, rows, prob_max_abs: worst, bytes, code }: DenseReport): string {
+  const figures = `${rows ?? '-'} rows, max |dp| ${worst?.toExponential(1) ?? '-'}, ${bytesText(bytes ?? 0)}`;
+  const verdict =
+    outcome === 'rejected' ? `refused: ${code}` : outcome === 'registered' ? 'registered' : 'there already';
+  return `${model}, any length: ${verdict}, ${figures}, ${seconds.toFixed(1)} s\n${path}`;
 }
 
 function reportText({ model, rows, seconds }: BuildReport): string {

@@ -79,7 +79,14 @@ async function measure(resolved: Resolved, model: RowModel, context: Context): P
   return { ...record, reference: goldens.reference, goldens_sha256: goldens.sha256 };
 }
 
-function compareRow(name: string, index: number, golden: GoldenRow, found: RowOutputs, resolved: Resolved): GateRow {
+/** A row as the gate compares it: probabilities under the checkpoint's temperatures. */
+export function compareRow(
+  name: string,
+  index: number,
+  golden: GoldenRow,
+  found: RowOutputs,
+  resolved: Resolved,
+): GateRow {
   const { row, logits, actionLogits } = golden;
   const scale = temperatures(resolved.checkpoint.agent);
   return {
@@ -96,7 +103,7 @@ function compareRow(name: string, index: number, golden: GoldenRow, found: RowOu
 }
 
 /** Names of the cases whose prompts come out with other ids or markers, or are refused. */
-async function tokenMismatches({ goldens, checkpoint, tokenizer }: Resolved): Promise<string[]> {
+export async function tokenMismatches({ goldens, checkpoint, tokenizer }: Resolved): Promise<string[]> {
   const differing: string[] = [];
   for (const one of goldens.cases) {
     const prepared = await prepareCase(one, tokenizer, checkpoint.agent);
@@ -127,5 +134,5 @@ async function repeats(model: RowModel, golden: GoldenRow | undefined): Promise<
   return sameNumbers(first.logits, second.logits) && sameNumbers(first.actionLogits, second.actionLogits);
 }
 
-const sameNumbers = (a: readonly number[], b: readonly number[]): boolean =>
+export const sameNumbers = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((value, i) => Object.is(value, b[i]));

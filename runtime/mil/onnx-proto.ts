@@ -43,7 +43,8 @@ export interface OnnxInitializer {
 export interface OnnxValueInfo {
   readonly name: string;
   readonly dtype: OnnxDtype;
-  readonly dims: readonly number[];
+  /** Sizes; a name stands for one that every run chooses. */
+  readonly dims: readonly (number | string)[];
 }
 
 export interface OnnxModel {
@@ -164,7 +165,7 @@ function tensorParts(tensor: OnnxInitializer): Parts {
 
 /**
  * `ValueInfoProto`: name 1, type 2; `TypeProto`: tensor_type 1; `TypeProto.Tensor`: elem_type 1, shape 2;
- * `TensorShapeProto`: dim 1; `Dimension`: dim_value 1.
+ * `TensorShapeProto`: dim 1; `Dimension`: dim_value 1, dim_param 2.
  */
 function writeValueInfo(w: Writer, info: OnnxValueInfo): void {
   text(w, 1, info.name);
@@ -172,7 +173,9 @@ function writeValueInfo(w: Writer, info: OnnxValueInfo): void {
     message(type, 1, (tensor) => {
       int64(tensor, 1, ONNX_DTYPE[info.dtype]);
       message(tensor, 2, (shape) => {
-        for (const dim of info.dims) message(shape, 1, (d) => int64(d, 1, dim));
+        for (const dim of info.dims) {
+          message(shape, 1, (d) => (typeof dim === 'number' ? int64(d, 1, dim) : text(d, 2, dim)));
+        }
       });
     }),
   );
