@@ -2,7 +2,7 @@
 // English, or it is not. Times are of the processor, and like memory the least of five runs.
 //
 //     npm install eld tinyld franc-min franc lande cld3-asm fasttext.wasm.js @nlpjs/language    (in any folder)
-//     node bench/language/candidates.mjs FOLDER
+//     npm run bench:detectors -- FOLDER
 import { spawnSync } from 'node:child_process';
 import { print } from '../lib.mjs';
 import { labelledLines } from './measure.mjs';
