@@ -1,14 +1,16 @@
 import { randomInt } from 'node:crypto';
 import { lstat, readdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { isSystemError } from '../schemas/errors.js';
 import { makeFolder, syncTree } from './durable.js';
 import { ArtifactIntegrityError } from './errors.js';
 import { isWhole } from './generation.js';
 import { keptCopies } from './locate.js';
 import { moveIfFree, occupied } from './move.js';
+import { parseName } from './names.js';
 import { type ArtifactKey, artifactFolder, COMPILED, MANIFEST } from './paths.js';
 import { refusePending } from './pending.js';
+import { processState } from './processes.js';
 import { findProblem, moveToQuarantine } from './quarantine.js';
 import { claim, removeClaimed } from './remove.js';
 import { type StoreSteps, storeSteps } from './steps.js';
@@ -79,7 +81,7 @@ async function checkDeclaredFiles(staged: string): Promise<void> {
 async function restorePrevious(key: ArtifactKey, target: string, steps: StoreSteps): Promise<void> {
   for (const copy of (await keptCopies(target)).reverse()) {
     if (!(await isFree(target))) return;
-    if (!(await isWhole(key, copy))) continue;
+    if (isInUse(copy) || !(await isWhole(key, copy))) continue;
     const moved = await moveIfFree(copy, target, steps).catch((error: unknown) => {
       // Another process moved it back, or used it up.
       if (isSystemError(error, 'ENOENT')) return false;
@@ -87,6 +89,12 @@ async function restorePrevious(key: ArtifactKey, target: string, steps: StoreSte
     });
     if (moved) return;
   }
+}
+
+/** True for a copy of another process that still runs: it will put it back, or remove it. */
+function isInUse(copy: string): boolean {
+  const { pid } = parseName(basename(copy));
+  return pid !== process.pid && processState(pid) === 'alive';
 }
 
 /** True when rename(2) would take the path: nothing there, or an empty folder. */

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { commitArtifact } from '../../registry/commit.js';
@@ -82,11 +82,22 @@ describe('commitArtifact', () => {
     const root = folder();
     await commit(root, 'one', false);
     const target = artifactFolder(root, KEY);
-    await rename(target, `${target}.old-99999`);
+    await rename(target, `${target}.old-4194305`);
     expect(await served(root)).toBe('one');
     expect(await commit(root, 'two', false)).toBe('already-registered');
     expect(await locateArtifact(root, KEY)).toBe(target);
     expect(await served(root)).toBe('one');
+  });
+
+  // The copy of a process at work is about to be put back, or removed: moved to the target it could be removed there.
+  it('leaves the kept copy of a process that still runs', async () => {
+    const root = folder();
+    const target = artifactFolder(root, KEY);
+    await commit(root, 'one', false);
+    await rename(target, `${target}.old-${process.ppid}`);
+    expect(await commit(root, 'two', false)).toBe('registered');
+    expect(await served(root)).toBe('two');
+    expect(await readdir(dirname(target))).toEqual(['bc1s-masked-L64-B1', `bc1s-masked-L64-B1.old-${process.ppid}`]);
   });
 
   it('is not fooled by a kept copy without a manifest', async () => {
