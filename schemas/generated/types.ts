@@ -9,8 +9,11 @@ export type Count = number;
 export interface Records {
   checkpointStamp?: CheckpointStamp;
   conversion?: Conversion;
+  dense?: Dense;
   goldens?: Goldens;
+  indexSeen?: IndexSeen;
   manifest?: Manifest;
+  prebuiltIndex?: PrebuiltIndex;
   quarantined?: Quarantined;
   rejected?: Rejected;
   stamp?: Stamp;
@@ -66,6 +69,108 @@ export interface ConversionRefused {
   [k: string]: unknown;
 }
 /**
+ * manifest.json of a registered any-length graph below portable/: laya-apple knows none of it.
+ */
+export interface Dense {
+  format: "laya-artifacts-dense";
+  format_version: 1;
+  status: "validated";
+  created_at: string;
+  source: Source;
+  checkpoint: {
+    files: {
+      [k: string]: Sha256;
+    };
+    [k: string]: unknown;
+  };
+  artifact: {
+    graph: "dense-any";
+    precision: "float32";
+    max_tokens: number;
+    inputs: string[];
+    outputs: string[];
+    [k: string]: unknown;
+  };
+  conversion: {
+    [k: string]: unknown;
+  };
+  placement: Placement;
+  parity: Parity;
+  evidence: {
+    kind: "portable";
+    executor: {
+      name: string;
+      version: string;
+      precision?: {
+        [k: string]: unknown;
+      };
+      [k: string]: unknown;
+    };
+    artifact_sha256: Sha256;
+    [k: string]: unknown;
+  };
+  toolchain?: {
+    [k: string]: unknown;
+  };
+  timings?: {
+    [k: string]: unknown;
+  };
+  integrity: {
+    artifact_sha256: Sha256;
+    tree_hash: string;
+    tree_v2: Sha256;
+    files: {
+      path: string;
+      bytes: Count;
+      sha256: Sha256;
+      [k: string]: unknown;
+    }[];
+    [k: string]: unknown;
+  };
+  [k: string]: unknown;
+}
+export interface Source {
+  model: string;
+  repo: string;
+  revision: string;
+  weights_sha256: Sha256;
+  [k: string]: unknown;
+}
+export interface Placement {
+  compute_units: string;
+  transitions?: Count;
+  ops?: {
+    [k: string]: Count;
+  };
+  cost_share?: {
+    [k: string]: number;
+  };
+  operations?: {
+    [k: string]: Count;
+  };
+  [k: string]: unknown;
+}
+export interface Parity {
+  passed: true;
+  precision?: string;
+  tolerance?: number;
+  rows?: number;
+  skipped_rows?: Count;
+  token_mismatch_cases?: Count;
+  prob_max_abs?: number;
+  action_prob_max_abs?: number;
+  logit_max_abs?: number;
+  hard_mismatches?: Count;
+  near_tie_flips?: {
+    [k: string]: unknown;
+  }[];
+  all_finite?: boolean;
+  repeat_identical?: boolean;
+  reference?: string;
+  goldens_sha256?: Sha256;
+  [k: string]: unknown;
+}
+/**
  * goldens/<model>.json: requests with their token ids and the upstream FP32 reference's outputs.
  */
 export interface Goldens {
@@ -109,6 +214,17 @@ export interface Case {
   answers?: {
     [k: string]: unknown;
   };
+  [k: string]: unknown;
+}
+/**
+ * verified/indexes/*.json: the newest index that was read from a branch or tag of a repository.
+ */
+export interface IndexSeen {
+  repo: string;
+  revision: string;
+  commit: string;
+  generation: number | null;
+  at: string;
   [k: string]: unknown;
 }
 /**
@@ -177,13 +293,6 @@ export interface Manifest {
   };
   [k: string]: unknown;
 }
-export interface Source {
-  model: string;
-  repo: string;
-  revision: string;
-  weights_sha256: Sha256;
-  [k: string]: unknown;
-}
 export interface Artifact {
   graph: string;
   length: number;
@@ -197,20 +306,6 @@ export interface Artifact {
   } | null;
   [k: string]: unknown;
 }
-export interface Placement {
-  compute_units: string;
-  transitions?: Count;
-  ops?: {
-    [k: string]: Count;
-  };
-  cost_share?: {
-    [k: string]: number;
-  };
-  operations?: {
-    [k: string]: Count;
-  };
-  [k: string]: unknown;
-}
 export interface Platform {
   soc: string;
   macos: string;
@@ -218,24 +313,37 @@ export interface Platform {
   coremltools: string | null;
   [k: string]: unknown;
 }
-export interface Parity {
-  passed: true;
-  precision?: string;
-  tolerance?: number;
-  rows?: number;
-  skipped_rows?: Count;
-  token_mismatch_cases?: Count;
-  prob_max_abs?: number;
-  action_prob_max_abs?: number;
-  logit_max_abs?: number;
-  hard_mismatches?: Count;
-  near_tie_flips?: {
-    [k: string]: unknown;
-  }[];
-  all_finite?: boolean;
-  repeat_identical?: boolean;
-  reference?: string;
-  goldens_sha256?: Sha256;
+/**
+ * index.json of a repository of prebuilt artifacts: laya-apple's index v1 and this project's additions.
+ */
+export interface PrebuiltIndex {
+  format: "laya-apple-prebuilt-index";
+  format_version: 1;
+  generation?: number;
+  /**
+   * @maxItems 100000
+   */
+  artifacts: IndexEntry[];
+  [k: string]: unknown;
+}
+export interface IndexEntry {
+  path: string;
+  model: string;
+  revision: string;
+  weights_sha256: Sha256;
+  graph: string;
+  length: number;
+  platform: IndexPlatform;
+  archive_sha256: Sha256;
+  bytes: number;
+  artifact_sha256: Sha256;
+  [k: string]: unknown;
+}
+export interface IndexPlatform {
+  soc: string;
+  macos: string;
+  macos_build: string | null;
+  coremltools: string | null;
   [k: string]: unknown;
 }
 /**

@@ -3,8 +3,11 @@ export interface SchemaFault { readonly instancePath: string; readonly message?:
 export interface Validator { (value: unknown): boolean; errors?: SchemaFault[] | null }
 export declare const checkpointStamp: Validator;
 export declare const conversion: Validator;
+export declare const dense: Validator;
 export declare const goldens: Validator;
+export declare const indexSeen: Validator;
 export declare const manifest: Validator;
+export declare const prebuiltIndex: Validator;
 export declare const quarantined: Validator;
 export declare const rejected: Validator;
 export declare const stamp: Validator;

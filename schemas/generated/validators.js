@@ -705,11 +705,1467 @@ function validate18(data, { instancePath = "", parentData, parentDataProperty, r
   validate18.errors = vErrors;
   return errors === 0;
 }
-var goldens = validate19;
-var schema38 = { "type": "object", "required": ["name", "state", "questions", "items", "logits", "action_logits"], "properties": { "name": { "type": "string", "minLength": 1 }, "state": {}, "questions": { "type": ["object", "array"] }, "items": { "type": "array", "items": { "type": "object", "required": ["ids", "markers", "qtype"], "properties": { "ids": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "markers": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "qtype": { "enum": [0, 1, 2] } } } }, "logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "action_logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "answers": { "type": "object" } } };
+var dense = validate19;
 var pattern0 = new RegExp("^[a-z0-9][a-z0-9-]{0,63}$", "u");
 var pattern1 = new RegExp("^[0-9a-f]{40}$", "u");
+function validate20(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.model === void 0 || !func0.call(data, "model")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "model" }, message: "must have required property 'model'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.repo === void 0 || !func0.call(data, "repo")) {
+      const err1 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "repo" }, message: "must have required property 'repo'" };
+      if (vErrors === null) {
+        vErrors = [err1];
+      } else {
+        vErrors.push(err1);
+      }
+      errors++;
+    }
+    if (data.revision === void 0 || !func0.call(data, "revision")) {
+      const err2 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "revision" }, message: "must have required property 'revision'" };
+      if (vErrors === null) {
+        vErrors = [err2];
+      } else {
+        vErrors.push(err2);
+      }
+      errors++;
+    }
+    if (data.weights_sha256 === void 0 || !func0.call(data, "weights_sha256")) {
+      const err3 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "weights_sha256" }, message: "must have required property 'weights_sha256'" };
+      if (vErrors === null) {
+        vErrors = [err3];
+      } else {
+        vErrors.push(err3);
+      }
+      errors++;
+    }
+    if (data.model !== void 0 && func0.call(data, "model")) {
+      let data0 = data.model;
+      if (typeof data0 === "string") {
+        if (!pattern0.test(data0)) {
+          const err4 = { instancePath: instancePath + "/model", schemaPath: "#/properties/model/pattern", keyword: "pattern", params: { pattern: "^[a-z0-9][a-z0-9-]{0,63}$" }, message: 'must match pattern "^[a-z0-9][a-z0-9-]{0,63}$"' };
+          if (vErrors === null) {
+            vErrors = [err4];
+          } else {
+            vErrors.push(err4);
+          }
+          errors++;
+        }
+      } else {
+        const err5 = { instancePath: instancePath + "/model", schemaPath: "#/properties/model/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err5];
+        } else {
+          vErrors.push(err5);
+        }
+        errors++;
+      }
+    }
+    if (data.repo !== void 0 && func0.call(data, "repo")) {
+      let data1 = data.repo;
+      if (typeof data1 === "string") {
+        if (func48(data1) < 1) {
+          const err6 = { instancePath: instancePath + "/repo", schemaPath: "#/properties/repo/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err6];
+          } else {
+            vErrors.push(err6);
+          }
+          errors++;
+        }
+      } else {
+        const err7 = { instancePath: instancePath + "/repo", schemaPath: "#/properties/repo/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err7];
+        } else {
+          vErrors.push(err7);
+        }
+        errors++;
+      }
+    }
+    if (data.revision !== void 0 && func0.call(data, "revision")) {
+      let data2 = data.revision;
+      if (typeof data2 === "string") {
+        if (!pattern1.test(data2)) {
+          const err8 = { instancePath: instancePath + "/revision", schemaPath: "#/properties/revision/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{40}$" }, message: 'must match pattern "^[0-9a-f]{40}$"' };
+          if (vErrors === null) {
+            vErrors = [err8];
+          } else {
+            vErrors.push(err8);
+          }
+          errors++;
+        }
+      } else {
+        const err9 = { instancePath: instancePath + "/revision", schemaPath: "#/properties/revision/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err9];
+        } else {
+          vErrors.push(err9);
+        }
+        errors++;
+      }
+    }
+    if (data.weights_sha256 !== void 0 && func0.call(data, "weights_sha256")) {
+      let data3 = data.weights_sha256;
+      if (typeof data3 === "string") {
+        if (!pattern2.test(data3)) {
+          const err10 = { instancePath: instancePath + "/weights_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+          if (vErrors === null) {
+            vErrors = [err10];
+          } else {
+            vErrors.push(err10);
+          }
+          errors++;
+        }
+      } else {
+        const err11 = { instancePath: instancePath + "/weights_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err11];
+        } else {
+          vErrors.push(err11);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err12 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err12];
+    } else {
+      vErrors.push(err12);
+    }
+    errors++;
+  }
+  validate20.errors = vErrors;
+  return errors === 0;
+}
+function validate22(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.compute_units === void 0 || !func0.call(data, "compute_units")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "compute_units" }, message: "must have required property 'compute_units'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.compute_units !== void 0 && func0.call(data, "compute_units")) {
+      let data0 = data.compute_units;
+      if (typeof data0 === "string") {
+        if (func48(data0) < 1) {
+          const err1 = { instancePath: instancePath + "/compute_units", schemaPath: "#/properties/compute_units/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err1];
+          } else {
+            vErrors.push(err1);
+          }
+          errors++;
+        }
+      } else {
+        const err2 = { instancePath: instancePath + "/compute_units", schemaPath: "#/properties/compute_units/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err2];
+        } else {
+          vErrors.push(err2);
+        }
+        errors++;
+      }
+    }
+    if (data.transitions !== void 0 && func0.call(data, "transitions")) {
+      let data1 = data.transitions;
+      if (!(typeof data1 == "number" && (!(data1 % 1) && !isNaN(data1)) && isFinite(data1))) {
+        const err3 = { instancePath: instancePath + "/transitions", schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+        if (vErrors === null) {
+          vErrors = [err3];
+        } else {
+          vErrors.push(err3);
+        }
+        errors++;
+      }
+      if (typeof data1 == "number" && isFinite(data1)) {
+        if (data1 < 0 || isNaN(data1)) {
+          const err4 = { instancePath: instancePath + "/transitions", schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+          if (vErrors === null) {
+            vErrors = [err4];
+          } else {
+            vErrors.push(err4);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.ops !== void 0 && func0.call(data, "ops")) {
+      let data2 = data.ops;
+      if (data2 && typeof data2 == "object" && !Array.isArray(data2)) {
+        for (const key0 of Object.keys(data2)) {
+          let data3 = data2[key0];
+          if (!(typeof data3 == "number" && (!(data3 % 1) && !isNaN(data3)) && isFinite(data3))) {
+            const err5 = { instancePath: instancePath + "/ops/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+            if (vErrors === null) {
+              vErrors = [err5];
+            } else {
+              vErrors.push(err5);
+            }
+            errors++;
+          }
+          if (typeof data3 == "number" && isFinite(data3)) {
+            if (data3 < 0 || isNaN(data3)) {
+              const err6 = { instancePath: instancePath + "/ops/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+              if (vErrors === null) {
+                vErrors = [err6];
+              } else {
+                vErrors.push(err6);
+              }
+              errors++;
+            }
+          }
+        }
+      } else {
+        const err7 = { instancePath: instancePath + "/ops", schemaPath: "#/properties/ops/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err7];
+        } else {
+          vErrors.push(err7);
+        }
+        errors++;
+      }
+    }
+    if (data.cost_share !== void 0 && func0.call(data, "cost_share")) {
+      let data4 = data.cost_share;
+      if (data4 && typeof data4 == "object" && !Array.isArray(data4)) {
+        for (const key1 of Object.keys(data4)) {
+          let data5 = data4[key1];
+          if (!(typeof data5 == "number" && isFinite(data5))) {
+            const err8 = { instancePath: instancePath + "/cost_share/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/properties/cost_share/additionalProperties/type", keyword: "type", params: { type: "number" }, message: "must be number" };
+            if (vErrors === null) {
+              vErrors = [err8];
+            } else {
+              vErrors.push(err8);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err9 = { instancePath: instancePath + "/cost_share", schemaPath: "#/properties/cost_share/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err9];
+        } else {
+          vErrors.push(err9);
+        }
+        errors++;
+      }
+    }
+    if (data.operations !== void 0 && func0.call(data, "operations")) {
+      let data6 = data.operations;
+      if (data6 && typeof data6 == "object" && !Array.isArray(data6)) {
+        for (const key2 of Object.keys(data6)) {
+          let data7 = data6[key2];
+          if (!(typeof data7 == "number" && (!(data7 % 1) && !isNaN(data7)) && isFinite(data7))) {
+            const err10 = { instancePath: instancePath + "/operations/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+            if (vErrors === null) {
+              vErrors = [err10];
+            } else {
+              vErrors.push(err10);
+            }
+            errors++;
+          }
+          if (typeof data7 == "number" && isFinite(data7)) {
+            if (data7 < 0 || isNaN(data7)) {
+              const err11 = { instancePath: instancePath + "/operations/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+              if (vErrors === null) {
+                vErrors = [err11];
+              } else {
+                vErrors.push(err11);
+              }
+              errors++;
+            }
+          }
+        }
+      } else {
+        const err12 = { instancePath: instancePath + "/operations", schemaPath: "#/properties/operations/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err12];
+        } else {
+          vErrors.push(err12);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err13 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err13];
+    } else {
+      vErrors.push(err13);
+    }
+    errors++;
+  }
+  validate22.errors = vErrors;
+  return errors === 0;
+}
+function validate24(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.passed === void 0 || !func0.call(data, "passed")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "passed" }, message: "must have required property 'passed'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.passed !== void 0 && func0.call(data, "passed")) {
+      if (true !== data.passed) {
+        const err1 = { instancePath: instancePath + "/passed", schemaPath: "#/properties/passed/const", keyword: "const", params: { allowedValue: true }, message: "must be equal to constant" };
+        if (vErrors === null) {
+          vErrors = [err1];
+        } else {
+          vErrors.push(err1);
+        }
+        errors++;
+      }
+    }
+    if (data.precision !== void 0 && func0.call(data, "precision")) {
+      if (typeof data.precision !== "string") {
+        const err2 = { instancePath: instancePath + "/precision", schemaPath: "#/properties/precision/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err2];
+        } else {
+          vErrors.push(err2);
+        }
+        errors++;
+      }
+    }
+    if (data.tolerance !== void 0 && func0.call(data, "tolerance")) {
+      let data2 = data.tolerance;
+      if (typeof data2 == "number" && isFinite(data2)) {
+        if (data2 <= 0 || isNaN(data2)) {
+          const err3 = { instancePath: instancePath + "/tolerance", schemaPath: "#/properties/tolerance/exclusiveMinimum", keyword: "exclusiveMinimum", params: { comparison: ">", limit: 0 }, message: "must be > 0" };
+          if (vErrors === null) {
+            vErrors = [err3];
+          } else {
+            vErrors.push(err3);
+          }
+          errors++;
+        }
+      } else {
+        const err4 = { instancePath: instancePath + "/tolerance", schemaPath: "#/properties/tolerance/type", keyword: "type", params: { type: "number" }, message: "must be number" };
+        if (vErrors === null) {
+          vErrors = [err4];
+        } else {
+          vErrors.push(err4);
+        }
+        errors++;
+      }
+    }
+    if (data.rows !== void 0 && func0.call(data, "rows")) {
+      let data3 = data.rows;
+      if (!(typeof data3 == "number" && (!(data3 % 1) && !isNaN(data3)) && isFinite(data3))) {
+        const err5 = { instancePath: instancePath + "/rows", schemaPath: "#/properties/rows/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+        if (vErrors === null) {
+          vErrors = [err5];
+        } else {
+          vErrors.push(err5);
+        }
+        errors++;
+      }
+      if (typeof data3 == "number" && isFinite(data3)) {
+        if (data3 < 1 || isNaN(data3)) {
+          const err6 = { instancePath: instancePath + "/rows", schemaPath: "#/properties/rows/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
+          if (vErrors === null) {
+            vErrors = [err6];
+          } else {
+            vErrors.push(err6);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.skipped_rows !== void 0 && func0.call(data, "skipped_rows")) {
+      let data4 = data.skipped_rows;
+      if (!(typeof data4 == "number" && (!(data4 % 1) && !isNaN(data4)) && isFinite(data4))) {
+        const err7 = { instancePath: instancePath + "/skipped_rows", schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+        if (vErrors === null) {
+          vErrors = [err7];
+        } else {
+          vErrors.push(err7);
+        }
+        errors++;
+      }
+      if (typeof data4 == "number" && isFinite(data4)) {
+        if (data4 < 0 || isNaN(data4)) {
+          const err8 = { instancePath: instancePath + "/skipped_rows", schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+          if (vErrors === null) {
+            vErrors = [err8];
+          } else {
+            vErrors.push(err8);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.token_mismatch_cases !== void 0 && func0.call(data, "token_mismatch_cases")) {
+      let data5 = data.token_mismatch_cases;
+      if (!(typeof data5 == "number" && (!(data5 % 1) && !isNaN(data5)) && isFinite(data5))) {
+        const err9 = { instancePath: instancePath + "/token_mismatch_cases", schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+        if (vErrors === null) {
+          vErrors = [err9];
+        } else {
+          vErrors.push(err9);
+        }
+        errors++;
+      }
+      if (typeof data5 == "number" && isFinite(data5)) {
+        if (data5 < 0 || isNaN(data5)) {
+          const err10 = { instancePath: instancePath + "/token_mismatch_cases", schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+          if (vErrors === null) {
+            vErrors = [err10];
+          } else {
+            vErrors.push(err10);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.prob_max_abs !== void 0 && func0.call(data, "prob_max_abs")) {
+      let data6 = data.prob_max_abs;
+      if (typeof data6 == "number" && isFinite(data6)) {
+        if (data6 < 0 || isNaN(data6)) {
+          const err11 = { instancePath: instancePath + "/prob_max_abs", schemaPath: "#/properties/prob_max_abs/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+          if (vErrors === null) {
+            vErrors = [err11];
+          } else {
+            vErrors.push(err11);
+          }
+          errors++;
+        }
+      } else {
+        const err12 = { instancePath: instancePath + "/prob_max_abs", schemaPath: "#/properties/prob_max_abs/type", keyword: "type", params: { type: "number" }, message: "must be number" };
+        if (vErrors === null) {
+          vErrors = [err12];
+        } else {
+          vErrors.push(err12);
+        }
+        errors++;
+      }
+    }
+    if (data.action_prob_max_abs !== void 0 && func0.call(data, "action_prob_max_abs")) {
+      let data7 = data.action_prob_max_abs;
+      if (typeof data7 == "number" && isFinite(data7)) {
+        if (data7 < 0 || isNaN(data7)) {
+          const err13 = { instancePath: instancePath + "/action_prob_max_abs", schemaPath: "#/properties/action_prob_max_abs/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+          if (vErrors === null) {
+            vErrors = [err13];
+          } else {
+            vErrors.push(err13);
+          }
+          errors++;
+        }
+      } else {
+        const err14 = { instancePath: instancePath + "/action_prob_max_abs", schemaPath: "#/properties/action_prob_max_abs/type", keyword: "type", params: { type: "number" }, message: "must be number" };
+        if (vErrors === null) {
+          vErrors = [err14];
+        } else {
+          vErrors.push(err14);
+        }
+        errors++;
+      }
+    }
+    if (data.logit_max_abs !== void 0 && func0.call(data, "logit_max_abs")) {
+      let data8 = data.logit_max_abs;
+      if (typeof data8 == "number" && isFinite(data8)) {
+        if (data8 < 0 || isNaN(data8)) {
+          const err15 = { instancePath: instancePath + "/logit_max_abs", schemaPath: "#/properties/logit_max_abs/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+          if (vErrors === null) {
+            vErrors = [err15];
+          } else {
+            vErrors.push(err15);
+          }
+          errors++;
+        }
+      } else {
+        const err16 = { instancePath: instancePath + "/logit_max_abs", schemaPath: "#/properties/logit_max_abs/type", keyword: "type", params: { type: "number" }, message: "must be number" };
+        if (vErrors === null) {
+          vErrors = [err16];
+        } else {
+          vErrors.push(err16);
+        }
+        errors++;
+      }
+    }
+    if (data.hard_mismatches !== void 0 && func0.call(data, "hard_mismatches")) {
+      let data9 = data.hard_mismatches;
+      if (!(typeof data9 == "number" && (!(data9 % 1) && !isNaN(data9)) && isFinite(data9))) {
+        const err17 = { instancePath: instancePath + "/hard_mismatches", schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+        if (vErrors === null) {
+          vErrors = [err17];
+        } else {
+          vErrors.push(err17);
+        }
+        errors++;
+      }
+      if (typeof data9 == "number" && isFinite(data9)) {
+        if (data9 < 0 || isNaN(data9)) {
+          const err18 = { instancePath: instancePath + "/hard_mismatches", schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+          if (vErrors === null) {
+            vErrors = [err18];
+          } else {
+            vErrors.push(err18);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.near_tie_flips !== void 0 && func0.call(data, "near_tie_flips")) {
+      let data10 = data.near_tie_flips;
+      if (Array.isArray(data10)) {
+        const len0 = data10.length;
+        for (let i0 = 0; i0 < len0; i0++) {
+          let data11 = data10[i0];
+          if (!(data11 && typeof data11 == "object" && !Array.isArray(data11))) {
+            const err19 = { instancePath: instancePath + "/near_tie_flips/" + i0, schemaPath: "#/properties/near_tie_flips/items/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            if (vErrors === null) {
+              vErrors = [err19];
+            } else {
+              vErrors.push(err19);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err20 = { instancePath: instancePath + "/near_tie_flips", schemaPath: "#/properties/near_tie_flips/type", keyword: "type", params: { type: "array" }, message: "must be array" };
+        if (vErrors === null) {
+          vErrors = [err20];
+        } else {
+          vErrors.push(err20);
+        }
+        errors++;
+      }
+    }
+    if (data.all_finite !== void 0 && func0.call(data, "all_finite")) {
+      if (typeof data.all_finite !== "boolean") {
+        const err21 = { instancePath: instancePath + "/all_finite", schemaPath: "#/properties/all_finite/type", keyword: "type", params: { type: "boolean" }, message: "must be boolean" };
+        if (vErrors === null) {
+          vErrors = [err21];
+        } else {
+          vErrors.push(err21);
+        }
+        errors++;
+      }
+    }
+    if (data.repeat_identical !== void 0 && func0.call(data, "repeat_identical")) {
+      if (typeof data.repeat_identical !== "boolean") {
+        const err22 = { instancePath: instancePath + "/repeat_identical", schemaPath: "#/properties/repeat_identical/type", keyword: "type", params: { type: "boolean" }, message: "must be boolean" };
+        if (vErrors === null) {
+          vErrors = [err22];
+        } else {
+          vErrors.push(err22);
+        }
+        errors++;
+      }
+    }
+    if (data.reference !== void 0 && func0.call(data, "reference")) {
+      if (typeof data.reference !== "string") {
+        const err23 = { instancePath: instancePath + "/reference", schemaPath: "#/properties/reference/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err23];
+        } else {
+          vErrors.push(err23);
+        }
+        errors++;
+      }
+    }
+    if (data.goldens_sha256 !== void 0 && func0.call(data, "goldens_sha256")) {
+      let data15 = data.goldens_sha256;
+      if (typeof data15 === "string") {
+        if (!pattern2.test(data15)) {
+          const err24 = { instancePath: instancePath + "/goldens_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+          if (vErrors === null) {
+            vErrors = [err24];
+          } else {
+            vErrors.push(err24);
+          }
+          errors++;
+        }
+      } else {
+        const err25 = { instancePath: instancePath + "/goldens_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err25];
+        } else {
+          vErrors.push(err25);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err26 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err26];
+    } else {
+      vErrors.push(err26);
+    }
+    errors++;
+  }
+  validate24.errors = vErrors;
+  return errors === 0;
+}
 function validate19(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  ;
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.format === void 0 || !func0.call(data, "format")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "format" }, message: "must have required property 'format'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.format_version === void 0 || !func0.call(data, "format_version")) {
+      const err1 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "format_version" }, message: "must have required property 'format_version'" };
+      if (vErrors === null) {
+        vErrors = [err1];
+      } else {
+        vErrors.push(err1);
+      }
+      errors++;
+    }
+    if (data.status === void 0 || !func0.call(data, "status")) {
+      const err2 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "status" }, message: "must have required property 'status'" };
+      if (vErrors === null) {
+        vErrors = [err2];
+      } else {
+        vErrors.push(err2);
+      }
+      errors++;
+    }
+    if (data.created_at === void 0 || !func0.call(data, "created_at")) {
+      const err3 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "created_at" }, message: "must have required property 'created_at'" };
+      if (vErrors === null) {
+        vErrors = [err3];
+      } else {
+        vErrors.push(err3);
+      }
+      errors++;
+    }
+    if (data.source === void 0 || !func0.call(data, "source")) {
+      const err4 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "source" }, message: "must have required property 'source'" };
+      if (vErrors === null) {
+        vErrors = [err4];
+      } else {
+        vErrors.push(err4);
+      }
+      errors++;
+    }
+    if (data.checkpoint === void 0 || !func0.call(data, "checkpoint")) {
+      const err5 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "checkpoint" }, message: "must have required property 'checkpoint'" };
+      if (vErrors === null) {
+        vErrors = [err5];
+      } else {
+        vErrors.push(err5);
+      }
+      errors++;
+    }
+    if (data.artifact === void 0 || !func0.call(data, "artifact")) {
+      const err6 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "artifact" }, message: "must have required property 'artifact'" };
+      if (vErrors === null) {
+        vErrors = [err6];
+      } else {
+        vErrors.push(err6);
+      }
+      errors++;
+    }
+    if (data.conversion === void 0 || !func0.call(data, "conversion")) {
+      const err7 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "conversion" }, message: "must have required property 'conversion'" };
+      if (vErrors === null) {
+        vErrors = [err7];
+      } else {
+        vErrors.push(err7);
+      }
+      errors++;
+    }
+    if (data.placement === void 0 || !func0.call(data, "placement")) {
+      const err8 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "placement" }, message: "must have required property 'placement'" };
+      if (vErrors === null) {
+        vErrors = [err8];
+      } else {
+        vErrors.push(err8);
+      }
+      errors++;
+    }
+    if (data.parity === void 0 || !func0.call(data, "parity")) {
+      const err9 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "parity" }, message: "must have required property 'parity'" };
+      if (vErrors === null) {
+        vErrors = [err9];
+      } else {
+        vErrors.push(err9);
+      }
+      errors++;
+    }
+    if (data.evidence === void 0 || !func0.call(data, "evidence")) {
+      const err10 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "evidence" }, message: "must have required property 'evidence'" };
+      if (vErrors === null) {
+        vErrors = [err10];
+      } else {
+        vErrors.push(err10);
+      }
+      errors++;
+    }
+    if (data.integrity === void 0 || !func0.call(data, "integrity")) {
+      const err11 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "integrity" }, message: "must have required property 'integrity'" };
+      if (vErrors === null) {
+        vErrors = [err11];
+      } else {
+        vErrors.push(err11);
+      }
+      errors++;
+    }
+    if (data.format !== void 0 && func0.call(data, "format")) {
+      if ("laya-artifacts-dense" !== data.format) {
+        const err12 = { instancePath: instancePath + "/format", schemaPath: "#/properties/format/const", keyword: "const", params: { allowedValue: "laya-artifacts-dense" }, message: "must be equal to constant" };
+        if (vErrors === null) {
+          vErrors = [err12];
+        } else {
+          vErrors.push(err12);
+        }
+        errors++;
+      }
+    }
+    if (data.format_version !== void 0 && func0.call(data, "format_version")) {
+      if (1 !== data.format_version) {
+        const err13 = { instancePath: instancePath + "/format_version", schemaPath: "#/properties/format_version/const", keyword: "const", params: { allowedValue: 1 }, message: "must be equal to constant" };
+        if (vErrors === null) {
+          vErrors = [err13];
+        } else {
+          vErrors.push(err13);
+        }
+        errors++;
+      }
+    }
+    if (data.status !== void 0 && func0.call(data, "status")) {
+      if ("validated" !== data.status) {
+        const err14 = { instancePath: instancePath + "/status", schemaPath: "#/properties/status/const", keyword: "const", params: { allowedValue: "validated" }, message: "must be equal to constant" };
+        if (vErrors === null) {
+          vErrors = [err14];
+        } else {
+          vErrors.push(err14);
+        }
+        errors++;
+      }
+    }
+    if (data.created_at !== void 0 && func0.call(data, "created_at")) {
+      let data3 = data.created_at;
+      if (typeof data3 === "string") {
+        if (func48(data3) < 1) {
+          const err15 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err15];
+          } else {
+            vErrors.push(err15);
+          }
+          errors++;
+        }
+      } else {
+        const err16 = { instancePath: instancePath + "/created_at", schemaPath: "#/properties/created_at/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err16];
+        } else {
+          vErrors.push(err16);
+        }
+        errors++;
+      }
+    }
+    if (data.source !== void 0 && func0.call(data, "source")) {
+      if (!validate20(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
+        vErrors = vErrors === null ? validate20.errors : vErrors.concat(validate20.errors);
+        errors = vErrors.length;
+      }
+    }
+    if (data.checkpoint !== void 0 && func0.call(data, "checkpoint")) {
+      let data5 = data.checkpoint;
+      if (data5 && typeof data5 == "object" && !Array.isArray(data5)) {
+        if (data5.files === void 0 || !func0.call(data5, "files")) {
+          const err17 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/required", keyword: "required", params: { missingProperty: "files" }, message: "must have required property 'files'" };
+          if (vErrors === null) {
+            vErrors = [err17];
+          } else {
+            vErrors.push(err17);
+          }
+          errors++;
+        }
+        if (data5.files !== void 0 && func0.call(data5, "files")) {
+          let data6 = data5.files;
+          if (data6 && typeof data6 == "object" && !Array.isArray(data6)) {
+            for (const key0 of Object.keys(data6)) {
+              let data7 = data6[key0];
+              if (typeof data7 === "string") {
+                if (!pattern2.test(data7)) {
+                  const err18 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "manifest#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+                  if (vErrors === null) {
+                    vErrors = [err18];
+                  } else {
+                    vErrors.push(err18);
+                  }
+                  errors++;
+                }
+              } else {
+                const err19 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "manifest#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                if (vErrors === null) {
+                  vErrors = [err19];
+                } else {
+                  vErrors.push(err19);
+                }
+                errors++;
+              }
+            }
+          } else {
+            const err20 = { instancePath: instancePath + "/checkpoint/files", schemaPath: "#/properties/checkpoint/properties/files/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            if (vErrors === null) {
+              vErrors = [err20];
+            } else {
+              vErrors.push(err20);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err21 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err21];
+        } else {
+          vErrors.push(err21);
+        }
+        errors++;
+      }
+    }
+    if (data.artifact !== void 0 && func0.call(data, "artifact")) {
+      let data8 = data.artifact;
+      if (data8 && typeof data8 == "object" && !Array.isArray(data8)) {
+        if (data8.graph === void 0 || !func0.call(data8, "graph")) {
+          const err22 = { instancePath: instancePath + "/artifact", schemaPath: "#/properties/artifact/required", keyword: "required", params: { missingProperty: "graph" }, message: "must have required property 'graph'" };
+          if (vErrors === null) {
+            vErrors = [err22];
+          } else {
+            vErrors.push(err22);
+          }
+          errors++;
+        }
+        if (data8.precision === void 0 || !func0.call(data8, "precision")) {
+          const err23 = { instancePath: instancePath + "/artifact", schemaPath: "#/properties/artifact/required", keyword: "required", params: { missingProperty: "precision" }, message: "must have required property 'precision'" };
+          if (vErrors === null) {
+            vErrors = [err23];
+          } else {
+            vErrors.push(err23);
+          }
+          errors++;
+        }
+        if (data8.max_tokens === void 0 || !func0.call(data8, "max_tokens")) {
+          const err24 = { instancePath: instancePath + "/artifact", schemaPath: "#/properties/artifact/required", keyword: "required", params: { missingProperty: "max_tokens" }, message: "must have required property 'max_tokens'" };
+          if (vErrors === null) {
+            vErrors = [err24];
+          } else {
+            vErrors.push(err24);
+          }
+          errors++;
+        }
+        if (data8.inputs === void 0 || !func0.call(data8, "inputs")) {
+          const err25 = { instancePath: instancePath + "/artifact", schemaPath: "#/properties/artifact/required", keyword: "required", params: { missingProperty: "inputs" }, message: "must have required property 'inputs'" };
+          if (vErrors === null) {
+            vErrors = [err25];
+          } else {
+            vErrors.push(err25);
+          }
+          errors++;
+        }
+        if (data8.outputs === void 0 || !func0.call(data8, "outputs")) {
+          const err26 = { instancePath: instancePath + "/artifact", schemaPath: "#/properties/artifact/required", keyword: "required", params: { missingProperty: "outputs" }, message: "must have required property 'outputs'" };
+          if (vErrors === null) {
+            vErrors = [err26];
+          } else {
+            vErrors.push(err26);
+          }
+          errors++;
+        }
+        if (data8.graph !== void 0 && func0.call(data8, "graph")) {
+          if ("dense-any" !== data8.graph) {
+            const err27 = { instancePath: instancePath + "/artifact/graph", schemaPath: "#/properties/artifact/properties/graph/const", keyword: "const", params: { allowedValue: "dense-any" }, message: "must be equal to constant" };
+            if (vErrors === null) {
+              vErrors = [err27];
+            } else {
+              vErrors.push(err27);
+            }
+            errors++;
+          }
+        }
+        if (data8.precision !== void 0 && func0.call(data8, "precision")) {
+          if ("float32" !== data8.precision) {
+            const err28 = { instancePath: instancePath + "/artifact/precision", schemaPath: "#/properties/artifact/properties/precision/const", keyword: "const", params: { allowedValue: "float32" }, message: "must be equal to constant" };
+            if (vErrors === null) {
+              vErrors = [err28];
+            } else {
+              vErrors.push(err28);
+            }
+            errors++;
+          }
+        }
+        if (data8.max_tokens !== void 0 && func0.call(data8, "max_tokens")) {
+          let data11 = data8.max_tokens;
+          if (!(typeof data11 == "number" && (!(data11 % 1) && !isNaN(data11)) && isFinite(data11))) {
+            const err29 = { instancePath: instancePath + "/artifact/max_tokens", schemaPath: "#/properties/artifact/properties/max_tokens/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+            if (vErrors === null) {
+              vErrors = [err29];
+            } else {
+              vErrors.push(err29);
+            }
+            errors++;
+          }
+          if (typeof data11 == "number" && isFinite(data11)) {
+            if (data11 < 1 || isNaN(data11)) {
+              const err30 = { instancePath: instancePath + "/artifact/max_tokens", schemaPath: "#/properties/artifact/properties/max_tokens/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
+              if (vErrors === null) {
+                vErrors = [err30];
+              } else {
+                vErrors.push(err30);
+              }
+              errors++;
+            }
+          }
+        }
+        if (data8.inputs !== void 0 && func0.call(data8, "inputs")) {
+          let data12 = data8.inputs;
+          if (Array.isArray(data12)) {
+            const len0 = data12.length;
+            for (let i0 = 0; i0 < len0; i0++) {
+              if (typeof data12[i0] !== "string") {
+                const err31 = { instancePath: instancePath + "/artifact/inputs/" + i0, schemaPath: "#/properties/artifact/properties/inputs/items/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                if (vErrors === null) {
+                  vErrors = [err31];
+                } else {
+                  vErrors.push(err31);
+                }
+                errors++;
+              }
+            }
+          } else {
+            const err32 = { instancePath: instancePath + "/artifact/inputs", schemaPath: "#/properties/artifact/properties/inputs/type", keyword: "type", params: { type: "array" }, message: "must be array" };
+            if (vErrors === null) {
+              vErrors = [err32];
+            } else {
+              vErrors.push(err32);
+            }
+            errors++;
+          }
+        }
+        if (data8.outputs !== void 0 && func0.call(data8, "outputs")) {
+          let data14 = data8.outputs;
+          if (Array.isArray(data14)) {
+            const len1 = data14.length;
+            for (let i1 = 0; i1 < len1; i1++) {
+              if (typeof data14[i1] !== "string") {
+                const err33 = { instancePath: instancePath + "/artifact/outputs/" + i1, schemaPath: "#/properties/artifact/properties/outputs/items/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                if (vErrors === null) {
+                  vErrors = [err33];
+                } else {
+                  vErrors.push(err33);
+                }
+                errors++;
+              }
+            }
+          } else {
+            const err34 = { instancePath: instancePath + "/artifact/outputs", schemaPath: "#/properties/artifact/properties/outputs/type", keyword: "type", params: { type: "array" }, message: "must be array" };
+            if (vErrors === null) {
+              vErrors = [err34];
+            } else {
+              vErrors.push(err34);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err35 = { instancePath: instancePath + "/artifact", schemaPath: "#/properties/artifact/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err35];
+        } else {
+          vErrors.push(err35);
+        }
+        errors++;
+      }
+    }
+    if (data.conversion !== void 0 && func0.call(data, "conversion")) {
+      let data16 = data.conversion;
+      if (!(data16 && typeof data16 == "object" && !Array.isArray(data16))) {
+        const err36 = { instancePath: instancePath + "/conversion", schemaPath: "#/properties/conversion/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err36];
+        } else {
+          vErrors.push(err36);
+        }
+        errors++;
+      }
+    }
+    if (data.placement !== void 0 && func0.call(data, "placement")) {
+      if (!validate22(data.placement, { instancePath: instancePath + "/placement", parentData: data, parentDataProperty: "placement", rootData })) {
+        vErrors = vErrors === null ? validate22.errors : vErrors.concat(validate22.errors);
+        errors = vErrors.length;
+      }
+    }
+    if (data.parity !== void 0 && func0.call(data, "parity")) {
+      if (!validate24(data.parity, { instancePath: instancePath + "/parity", parentData: data, parentDataProperty: "parity", rootData })) {
+        vErrors = vErrors === null ? validate24.errors : vErrors.concat(validate24.errors);
+        errors = vErrors.length;
+      }
+    }
+    if (data.evidence !== void 0 && func0.call(data, "evidence")) {
+      let data19 = data.evidence;
+      if (data19 && typeof data19 == "object" && !Array.isArray(data19)) {
+        if (data19.kind === void 0 || !func0.call(data19, "kind")) {
+          const err37 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "kind" }, message: "must have required property 'kind'" };
+          if (vErrors === null) {
+            vErrors = [err37];
+          } else {
+            vErrors.push(err37);
+          }
+          errors++;
+        }
+        if (data19.executor === void 0 || !func0.call(data19, "executor")) {
+          const err38 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "executor" }, message: "must have required property 'executor'" };
+          if (vErrors === null) {
+            vErrors = [err38];
+          } else {
+            vErrors.push(err38);
+          }
+          errors++;
+        }
+        if (data19.artifact_sha256 === void 0 || !func0.call(data19, "artifact_sha256")) {
+          const err39 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "artifact_sha256" }, message: "must have required property 'artifact_sha256'" };
+          if (vErrors === null) {
+            vErrors = [err39];
+          } else {
+            vErrors.push(err39);
+          }
+          errors++;
+        }
+        if (data19.kind !== void 0 && func0.call(data19, "kind")) {
+          if ("portable" !== data19.kind) {
+            const err40 = { instancePath: instancePath + "/evidence/kind", schemaPath: "#/properties/evidence/properties/kind/const", keyword: "const", params: { allowedValue: "portable" }, message: "must be equal to constant" };
+            if (vErrors === null) {
+              vErrors = [err40];
+            } else {
+              vErrors.push(err40);
+            }
+            errors++;
+          }
+        }
+        if (data19.executor !== void 0 && func0.call(data19, "executor")) {
+          let data21 = data19.executor;
+          if (data21 && typeof data21 == "object" && !Array.isArray(data21)) {
+            if (data21.name === void 0 || !func0.call(data21, "name")) {
+              const err41 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/required", keyword: "required", params: { missingProperty: "name" }, message: "must have required property 'name'" };
+              if (vErrors === null) {
+                vErrors = [err41];
+              } else {
+                vErrors.push(err41);
+              }
+              errors++;
+            }
+            if (data21.version === void 0 || !func0.call(data21, "version")) {
+              const err42 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/required", keyword: "required", params: { missingProperty: "version" }, message: "must have required property 'version'" };
+              if (vErrors === null) {
+                vErrors = [err42];
+              } else {
+                vErrors.push(err42);
+              }
+              errors++;
+            }
+            if (data21.name !== void 0 && func0.call(data21, "name")) {
+              let data22 = data21.name;
+              if (typeof data22 === "string") {
+                if (func48(data22) < 1) {
+                  const err43 = { instancePath: instancePath + "/evidence/executor/name", schemaPath: "#/properties/evidence/properties/executor/properties/name/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                  if (vErrors === null) {
+                    vErrors = [err43];
+                  } else {
+                    vErrors.push(err43);
+                  }
+                  errors++;
+                }
+              } else {
+                const err44 = { instancePath: instancePath + "/evidence/executor/name", schemaPath: "#/properties/evidence/properties/executor/properties/name/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                if (vErrors === null) {
+                  vErrors = [err44];
+                } else {
+                  vErrors.push(err44);
+                }
+                errors++;
+              }
+            }
+            if (data21.version !== void 0 && func0.call(data21, "version")) {
+              let data23 = data21.version;
+              if (typeof data23 === "string") {
+                if (func48(data23) < 1) {
+                  const err45 = { instancePath: instancePath + "/evidence/executor/version", schemaPath: "#/properties/evidence/properties/executor/properties/version/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                  if (vErrors === null) {
+                    vErrors = [err45];
+                  } else {
+                    vErrors.push(err45);
+                  }
+                  errors++;
+                }
+              } else {
+                const err46 = { instancePath: instancePath + "/evidence/executor/version", schemaPath: "#/properties/evidence/properties/executor/properties/version/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                if (vErrors === null) {
+                  vErrors = [err46];
+                } else {
+                  vErrors.push(err46);
+                }
+                errors++;
+              }
+            }
+            if (data21.precision !== void 0 && func0.call(data21, "precision")) {
+              let data24 = data21.precision;
+              if (!(data24 && typeof data24 == "object" && !Array.isArray(data24))) {
+                const err47 = { instancePath: instancePath + "/evidence/executor/precision", schemaPath: "#/properties/evidence/properties/executor/properties/precision/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+                if (vErrors === null) {
+                  vErrors = [err47];
+                } else {
+                  vErrors.push(err47);
+                }
+                errors++;
+              }
+            }
+          } else {
+            const err48 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            if (vErrors === null) {
+              vErrors = [err48];
+            } else {
+              vErrors.push(err48);
+            }
+            errors++;
+          }
+        }
+        if (data19.artifact_sha256 !== void 0 && func0.call(data19, "artifact_sha256")) {
+          let data25 = data19.artifact_sha256;
+          if (typeof data25 === "string") {
+            if (!pattern2.test(data25)) {
+              const err49 = { instancePath: instancePath + "/evidence/artifact_sha256", schemaPath: "manifest#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+              if (vErrors === null) {
+                vErrors = [err49];
+              } else {
+                vErrors.push(err49);
+              }
+              errors++;
+            }
+          } else {
+            const err50 = { instancePath: instancePath + "/evidence/artifact_sha256", schemaPath: "manifest#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err50];
+            } else {
+              vErrors.push(err50);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err51 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err51];
+        } else {
+          vErrors.push(err51);
+        }
+        errors++;
+      }
+    }
+    if (data.toolchain !== void 0 && func0.call(data, "toolchain")) {
+      let data26 = data.toolchain;
+      if (!(data26 && typeof data26 == "object" && !Array.isArray(data26))) {
+        const err52 = { instancePath: instancePath + "/toolchain", schemaPath: "#/properties/toolchain/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err52];
+        } else {
+          vErrors.push(err52);
+        }
+        errors++;
+      }
+    }
+    if (data.timings !== void 0 && func0.call(data, "timings")) {
+      let data27 = data.timings;
+      if (!(data27 && typeof data27 == "object" && !Array.isArray(data27))) {
+        const err53 = { instancePath: instancePath + "/timings", schemaPath: "#/properties/timings/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err53];
+        } else {
+          vErrors.push(err53);
+        }
+        errors++;
+      }
+    }
+    if (data.integrity !== void 0 && func0.call(data, "integrity")) {
+      let data28 = data.integrity;
+      if (data28 && typeof data28 == "object" && !Array.isArray(data28)) {
+        if (data28.artifact_sha256 === void 0 || !func0.call(data28, "artifact_sha256")) {
+          const err54 = { instancePath: instancePath + "/integrity", schemaPath: "#/properties/integrity/required", keyword: "required", params: { missingProperty: "artifact_sha256" }, message: "must have required property 'artifact_sha256'" };
+          if (vErrors === null) {
+            vErrors = [err54];
+          } else {
+            vErrors.push(err54);
+          }
+          errors++;
+        }
+        if (data28.tree_hash === void 0 || !func0.call(data28, "tree_hash")) {
+          const err55 = { instancePath: instancePath + "/integrity", schemaPath: "#/properties/integrity/required", keyword: "required", params: { missingProperty: "tree_hash" }, message: "must have required property 'tree_hash'" };
+          if (vErrors === null) {
+            vErrors = [err55];
+          } else {
+            vErrors.push(err55);
+          }
+          errors++;
+        }
+        if (data28.tree_v2 === void 0 || !func0.call(data28, "tree_v2")) {
+          const err56 = { instancePath: instancePath + "/integrity", schemaPath: "#/properties/integrity/required", keyword: "required", params: { missingProperty: "tree_v2" }, message: "must have required property 'tree_v2'" };
+          if (vErrors === null) {
+            vErrors = [err56];
+          } else {
+            vErrors.push(err56);
+          }
+          errors++;
+        }
+        if (data28.files === void 0 || !func0.call(data28, "files")) {
+          const err57 = { instancePath: instancePath + "/integrity", schemaPath: "#/properties/integrity/required", keyword: "required", params: { missingProperty: "files" }, message: "must have required property 'files'" };
+          if (vErrors === null) {
+            vErrors = [err57];
+          } else {
+            vErrors.push(err57);
+          }
+          errors++;
+        }
+        if (data28.artifact_sha256 !== void 0 && func0.call(data28, "artifact_sha256")) {
+          let data29 = data28.artifact_sha256;
+          if (typeof data29 === "string") {
+            if (!pattern2.test(data29)) {
+              const err58 = { instancePath: instancePath + "/integrity/artifact_sha256", schemaPath: "manifest#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+              if (vErrors === null) {
+                vErrors = [err58];
+              } else {
+                vErrors.push(err58);
+              }
+              errors++;
+            }
+          } else {
+            const err59 = { instancePath: instancePath + "/integrity/artifact_sha256", schemaPath: "manifest#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err59];
+            } else {
+              vErrors.push(err59);
+            }
+            errors++;
+          }
+        }
+        if (data28.tree_hash !== void 0 && func0.call(data28, "tree_hash")) {
+          let data30 = data28.tree_hash;
+          if (typeof data30 === "string") {
+            if (func48(data30) < 1) {
+              const err60 = { instancePath: instancePath + "/integrity/tree_hash", schemaPath: "#/properties/integrity/properties/tree_hash/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+              if (vErrors === null) {
+                vErrors = [err60];
+              } else {
+                vErrors.push(err60);
+              }
+              errors++;
+            }
+          } else {
+            const err61 = { instancePath: instancePath + "/integrity/tree_hash", schemaPath: "#/properties/integrity/properties/tree_hash/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err61];
+            } else {
+              vErrors.push(err61);
+            }
+            errors++;
+          }
+        }
+        if (data28.tree_v2 !== void 0 && func0.call(data28, "tree_v2")) {
+          let data31 = data28.tree_v2;
+          if (typeof data31 === "string") {
+            if (!pattern2.test(data31)) {
+              const err62 = { instancePath: instancePath + "/integrity/tree_v2", schemaPath: "manifest#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+              if (vErrors === null) {
+                vErrors = [err62];
+              } else {
+                vErrors.push(err62);
+              }
+              errors++;
+            }
+          } else {
+            const err63 = { instancePath: instancePath + "/integrity/tree_v2", schemaPath: "manifest#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err63];
+            } else {
+              vErrors.push(err63);
+            }
+            errors++;
+          }
+        }
+        if (data28.files !== void 0 && func0.call(data28, "files")) {
+          let data32 = data28.files;
+          if (Array.isArray(data32)) {
+            const len2 = data32.length;
+            for (let i2 = 0; i2 < len2; i2++) {
+              let data33 = data32[i2];
+              if (data33 && typeof data33 == "object" && !Array.isArray(data33)) {
+                if (data33.path === void 0 || !func0.call(data33, "path")) {
+                  const err64 = { instancePath: instancePath + "/integrity/files/" + i2, schemaPath: "#/properties/integrity/properties/files/items/required", keyword: "required", params: { missingProperty: "path" }, message: "must have required property 'path'" };
+                  if (vErrors === null) {
+                    vErrors = [err64];
+                  } else {
+                    vErrors.push(err64);
+                  }
+                  errors++;
+                }
+                if (data33.bytes === void 0 || !func0.call(data33, "bytes")) {
+                  const err65 = { instancePath: instancePath + "/integrity/files/" + i2, schemaPath: "#/properties/integrity/properties/files/items/required", keyword: "required", params: { missingProperty: "bytes" }, message: "must have required property 'bytes'" };
+                  if (vErrors === null) {
+                    vErrors = [err65];
+                  } else {
+                    vErrors.push(err65);
+                  }
+                  errors++;
+                }
+                if (data33.sha256 === void 0 || !func0.call(data33, "sha256")) {
+                  const err66 = { instancePath: instancePath + "/integrity/files/" + i2, schemaPath: "#/properties/integrity/properties/files/items/required", keyword: "required", params: { missingProperty: "sha256" }, message: "must have required property 'sha256'" };
+                  if (vErrors === null) {
+                    vErrors = [err66];
+                  } else {
+                    vErrors.push(err66);
+                  }
+                  errors++;
+                }
+                if (data33.path !== void 0 && func0.call(data33, "path")) {
+                  let data34 = data33.path;
+                  if (typeof data34 === "string") {
+                    if (func48(data34) < 1) {
+                      const err67 = { instancePath: instancePath + "/integrity/files/" + i2 + "/path", schemaPath: "#/properties/integrity/properties/files/items/properties/path/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                      if (vErrors === null) {
+                        vErrors = [err67];
+                      } else {
+                        vErrors.push(err67);
+                      }
+                      errors++;
+                    }
+                  } else {
+                    const err68 = { instancePath: instancePath + "/integrity/files/" + i2 + "/path", schemaPath: "#/properties/integrity/properties/files/items/properties/path/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    if (vErrors === null) {
+                      vErrors = [err68];
+                    } else {
+                      vErrors.push(err68);
+                    }
+                    errors++;
+                  }
+                }
+                if (data33.bytes !== void 0 && func0.call(data33, "bytes")) {
+                  let data35 = data33.bytes;
+                  if (!(typeof data35 == "number" && (!(data35 % 1) && !isNaN(data35)) && isFinite(data35))) {
+                    const err69 = { instancePath: instancePath + "/integrity/files/" + i2 + "/bytes", schemaPath: "manifest#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+                    if (vErrors === null) {
+                      vErrors = [err69];
+                    } else {
+                      vErrors.push(err69);
+                    }
+                    errors++;
+                  }
+                  if (typeof data35 == "number" && isFinite(data35)) {
+                    if (data35 < 0 || isNaN(data35)) {
+                      const err70 = { instancePath: instancePath + "/integrity/files/" + i2 + "/bytes", schemaPath: "manifest#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+                      if (vErrors === null) {
+                        vErrors = [err70];
+                      } else {
+                        vErrors.push(err70);
+                      }
+                      errors++;
+                    }
+                  }
+                }
+                if (data33.sha256 !== void 0 && func0.call(data33, "sha256")) {
+                  let data36 = data33.sha256;
+                  if (typeof data36 === "string") {
+                    if (!pattern2.test(data36)) {
+                      const err71 = { instancePath: instancePath + "/integrity/files/" + i2 + "/sha256", schemaPath: "manifest#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+                      if (vErrors === null) {
+                        vErrors = [err71];
+                      } else {
+                        vErrors.push(err71);
+                      }
+                      errors++;
+                    }
+                  } else {
+                    const err72 = { instancePath: instancePath + "/integrity/files/" + i2 + "/sha256", schemaPath: "manifest#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    if (vErrors === null) {
+                      vErrors = [err72];
+                    } else {
+                      vErrors.push(err72);
+                    }
+                    errors++;
+                  }
+                }
+              } else {
+                const err73 = { instancePath: instancePath + "/integrity/files/" + i2, schemaPath: "#/properties/integrity/properties/files/items/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+                if (vErrors === null) {
+                  vErrors = [err73];
+                } else {
+                  vErrors.push(err73);
+                }
+                errors++;
+              }
+            }
+          } else {
+            const err74 = { instancePath: instancePath + "/integrity/files", schemaPath: "#/properties/integrity/properties/files/type", keyword: "type", params: { type: "array" }, message: "must be array" };
+            if (vErrors === null) {
+              vErrors = [err74];
+            } else {
+              vErrors.push(err74);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err75 = { instancePath: instancePath + "/integrity", schemaPath: "#/properties/integrity/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err75];
+        } else {
+          vErrors.push(err75);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err76 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err76];
+    } else {
+      vErrors.push(err76);
+    }
+    errors++;
+  }
+  validate19.errors = vErrors;
+  return errors === 0;
+}
+var goldens = validate26;
+var schema56 = { "type": "object", "required": ["name", "state", "questions", "items", "logits", "action_logits"], "properties": { "name": { "type": "string", "minLength": 1 }, "state": {}, "questions": { "type": ["object", "array"] }, "items": { "type": "array", "items": { "type": "object", "required": ["ids", "markers", "qtype"], "properties": { "ids": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "markers": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "qtype": { "enum": [0, 1, 2] } } } }, "logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "action_logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "answers": { "type": "object" } } };
+function validate26(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -1006,7 +2462,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
             if (data9.questions !== void 0 && func0.call(data9, "questions")) {
               let data11 = data9.questions;
               if (!data11 || typeof data11 != "object") {
-                const err28 = { instancePath: instancePath + "/cases/" + i0 + "/questions", schemaPath: "#/definitions/case/properties/questions/type", keyword: "type", params: { type: schema38.properties.questions.type }, message: "must be object,array" };
+                const err28 = { instancePath: instancePath + "/cases/" + i0 + "/questions", schemaPath: "#/definitions/case/properties/questions/type", keyword: "type", params: { type: schema56.properties.questions.type }, message: "must be object,array" };
                 if (vErrors === null) {
                   vErrors = [err28];
                 } else {
@@ -1144,7 +2600,7 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
                     if (data13.qtype !== void 0 && func0.call(data13, "qtype")) {
                       let data18 = data13.qtype;
                       if (!(data18 === 0 || data18 === 1 || data18 === 2)) {
-                        const err40 = { instancePath: instancePath + "/cases/" + i0 + "/items/" + i1 + "/qtype", schemaPath: "#/definitions/case/properties/items/items/properties/qtype/enum", keyword: "enum", params: { allowedValues: schema38.properties.items.items.properties.qtype.enum }, message: "must be equal to one of the allowed values" };
+                        const err40 = { instancePath: instancePath + "/cases/" + i0 + "/items/" + i1 + "/qtype", schemaPath: "#/definitions/case/properties/items/items/properties/qtype/enum", keyword: "enum", params: { allowedValues: schema56.properties.items.items.properties.qtype.enum }, message: "must be equal to one of the allowed values" };
                         if (vErrors === null) {
                           vErrors = [err40];
                         } else {
@@ -1312,7 +2768,191 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate19.errors = vErrors;
+  validate26.errors = vErrors;
+  return errors === 0;
+}
+var indexSeen = validate27;
+var schema57 = { "$id": "indexSeen", "title": "IndexSeen", "description": "verified/indexes/*.json: the newest index that was read from a branch or tag of a repository.", "type": "object", "required": ["repo", "revision", "commit", "generation", "at"], "properties": { "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "minLength": 1 }, "commit": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "generation": { "type": ["integer", "null"], "minimum": 1, "maximum": 9007199254740990 }, "at": { "type": "string", "minLength": 1 } } };
+function validate27(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  ;
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.repo === void 0 || !func0.call(data, "repo")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "repo" }, message: "must have required property 'repo'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.revision === void 0 || !func0.call(data, "revision")) {
+      const err1 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "revision" }, message: "must have required property 'revision'" };
+      if (vErrors === null) {
+        vErrors = [err1];
+      } else {
+        vErrors.push(err1);
+      }
+      errors++;
+    }
+    if (data.commit === void 0 || !func0.call(data, "commit")) {
+      const err2 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "commit" }, message: "must have required property 'commit'" };
+      if (vErrors === null) {
+        vErrors = [err2];
+      } else {
+        vErrors.push(err2);
+      }
+      errors++;
+    }
+    if (data.generation === void 0 || !func0.call(data, "generation")) {
+      const err3 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "generation" }, message: "must have required property 'generation'" };
+      if (vErrors === null) {
+        vErrors = [err3];
+      } else {
+        vErrors.push(err3);
+      }
+      errors++;
+    }
+    if (data.at === void 0 || !func0.call(data, "at")) {
+      const err4 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "at" }, message: "must have required property 'at'" };
+      if (vErrors === null) {
+        vErrors = [err4];
+      } else {
+        vErrors.push(err4);
+      }
+      errors++;
+    }
+    if (data.repo !== void 0 && func0.call(data, "repo")) {
+      let data0 = data.repo;
+      if (typeof data0 === "string") {
+        if (func48(data0) < 1) {
+          const err5 = { instancePath: instancePath + "/repo", schemaPath: "#/properties/repo/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err5];
+          } else {
+            vErrors.push(err5);
+          }
+          errors++;
+        }
+      } else {
+        const err6 = { instancePath: instancePath + "/repo", schemaPath: "#/properties/repo/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err6];
+        } else {
+          vErrors.push(err6);
+        }
+        errors++;
+      }
+    }
+    if (data.revision !== void 0 && func0.call(data, "revision")) {
+      let data1 = data.revision;
+      if (typeof data1 === "string") {
+        if (func48(data1) < 1) {
+          const err7 = { instancePath: instancePath + "/revision", schemaPath: "#/properties/revision/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err7];
+          } else {
+            vErrors.push(err7);
+          }
+          errors++;
+        }
+      } else {
+        const err8 = { instancePath: instancePath + "/revision", schemaPath: "#/properties/revision/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err8];
+        } else {
+          vErrors.push(err8);
+        }
+        errors++;
+      }
+    }
+    if (data.commit !== void 0 && func0.call(data, "commit")) {
+      let data2 = data.commit;
+      if (typeof data2 === "string") {
+        if (!pattern1.test(data2)) {
+          const err9 = { instancePath: instancePath + "/commit", schemaPath: "#/properties/commit/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{40}$" }, message: 'must match pattern "^[0-9a-f]{40}$"' };
+          if (vErrors === null) {
+            vErrors = [err9];
+          } else {
+            vErrors.push(err9);
+          }
+          errors++;
+        }
+      } else {
+        const err10 = { instancePath: instancePath + "/commit", schemaPath: "#/properties/commit/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err10];
+        } else {
+          vErrors.push(err10);
+        }
+        errors++;
+      }
+    }
+    if (data.generation !== void 0 && func0.call(data, "generation")) {
+      let data3 = data.generation;
+      if (!(typeof data3 == "number" && (!(data3 % 1) && !isNaN(data3)) && isFinite(data3)) && data3 !== null) {
+        const err11 = { instancePath: instancePath + "/generation", schemaPath: "#/properties/generation/type", keyword: "type", params: { type: schema57.properties.generation.type }, message: "must be integer,null" };
+        if (vErrors === null) {
+          vErrors = [err11];
+        } else {
+          vErrors.push(err11);
+        }
+        errors++;
+      }
+      if (typeof data3 == "number" && isFinite(data3)) {
+        if (data3 > 9007199254740990 || isNaN(data3)) {
+          const err12 = { instancePath: instancePath + "/generation", schemaPath: "#/properties/generation/maximum", keyword: "maximum", params: { comparison: "<=", limit: 9007199254740990 }, message: "must be <= 9007199254740990" };
+          if (vErrors === null) {
+            vErrors = [err12];
+          } else {
+            vErrors.push(err12);
+          }
+          errors++;
+        }
+        if (data3 < 1 || isNaN(data3)) {
+          const err13 = { instancePath: instancePath + "/generation", schemaPath: "#/properties/generation/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
+          if (vErrors === null) {
+            vErrors = [err13];
+          } else {
+            vErrors.push(err13);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.at !== void 0 && func0.call(data, "at")) {
+      let data4 = data.at;
+      if (typeof data4 === "string") {
+        if (func48(data4) < 1) {
+          const err14 = { instancePath: instancePath + "/at", schemaPath: "#/properties/at/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err14];
+          } else {
+            vErrors.push(err14);
+          }
+          errors++;
+        }
+      } else {
+        const err15 = { instancePath: instancePath + "/at", schemaPath: "#/properties/at/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err15];
+        } else {
+          vErrors.push(err15);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err16 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err16];
+    } else {
+      vErrors.push(err16);
+    }
+    errors++;
+  }
+  validate27.errors = vErrors;
   return errors === 0;
 }
 var manifest = validate11;
@@ -3090,8 +4730,646 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
   validate11.errors = vErrors;
   return errors === 0;
 }
-var quarantined = validate20;
-function validate20(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+var prebuiltIndex = validate28;
+var schema59 = { "title": "IndexEntry", "type": "object", "required": ["path", "model", "revision", "weights_sha256", "graph", "length", "platform", "archive_sha256", "bytes", "artifact_sha256"], "properties": { "path": { "type": "string", "maxLength": 400, "pattern": "^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,7}[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\.tar\\.gz$" }, "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" }, "graph": { "type": "string", "minLength": 1, "maxLength": 100 }, "length": { "type": "integer", "minimum": 1, "maximum": 65536 }, "platform": { "title": "IndexPlatform", "type": "object", "required": ["soc", "macos", "macos_build", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1, "maxLength": 100 }, "macos": { "type": "string", "minLength": 1, "maxLength": 100 }, "macos_build": { "type": ["string", "null"], "maxLength": 100 }, "coremltools": { "type": ["string", "null"], "minLength": 1, "maxLength": 100 } } }, "archive_sha256": { "$ref": "#/definitions/sha256" }, "bytes": { "type": "integer", "minimum": 1, "maximum": 4398046511104 }, "artifact_sha256": { "$ref": "#/definitions/sha256" } } };
+var pattern26 = new RegExp("^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,7}[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\.tar\\.gz$", "u");
+function validate29(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.path === void 0 || !func0.call(data, "path")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "path" }, message: "must have required property 'path'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.model === void 0 || !func0.call(data, "model")) {
+      const err1 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "model" }, message: "must have required property 'model'" };
+      if (vErrors === null) {
+        vErrors = [err1];
+      } else {
+        vErrors.push(err1);
+      }
+      errors++;
+    }
+    if (data.revision === void 0 || !func0.call(data, "revision")) {
+      const err2 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "revision" }, message: "must have required property 'revision'" };
+      if (vErrors === null) {
+        vErrors = [err2];
+      } else {
+        vErrors.push(err2);
+      }
+      errors++;
+    }
+    if (data.weights_sha256 === void 0 || !func0.call(data, "weights_sha256")) {
+      const err3 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "weights_sha256" }, message: "must have required property 'weights_sha256'" };
+      if (vErrors === null) {
+        vErrors = [err3];
+      } else {
+        vErrors.push(err3);
+      }
+      errors++;
+    }
+    if (data.graph === void 0 || !func0.call(data, "graph")) {
+      const err4 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "graph" }, message: "must have required property 'graph'" };
+      if (vErrors === null) {
+        vErrors = [err4];
+      } else {
+        vErrors.push(err4);
+      }
+      errors++;
+    }
+    if (data.length === void 0 || !func0.call(data, "length")) {
+      const err5 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "length" }, message: "must have required property 'length'" };
+      if (vErrors === null) {
+        vErrors = [err5];
+      } else {
+        vErrors.push(err5);
+      }
+      errors++;
+    }
+    if (data.platform === void 0 || !func0.call(data, "platform")) {
+      const err6 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "platform" }, message: "must have required property 'platform'" };
+      if (vErrors === null) {
+        vErrors = [err6];
+      } else {
+        vErrors.push(err6);
+      }
+      errors++;
+    }
+    if (data.archive_sha256 === void 0 || !func0.call(data, "archive_sha256")) {
+      const err7 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "archive_sha256" }, message: "must have required property 'archive_sha256'" };
+      if (vErrors === null) {
+        vErrors = [err7];
+      } else {
+        vErrors.push(err7);
+      }
+      errors++;
+    }
+    if (data.bytes === void 0 || !func0.call(data, "bytes")) {
+      const err8 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "bytes" }, message: "must have required property 'bytes'" };
+      if (vErrors === null) {
+        vErrors = [err8];
+      } else {
+        vErrors.push(err8);
+      }
+      errors++;
+    }
+    if (data.artifact_sha256 === void 0 || !func0.call(data, "artifact_sha256")) {
+      const err9 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "artifact_sha256" }, message: "must have required property 'artifact_sha256'" };
+      if (vErrors === null) {
+        vErrors = [err9];
+      } else {
+        vErrors.push(err9);
+      }
+      errors++;
+    }
+    if (data.path !== void 0 && func0.call(data, "path")) {
+      let data0 = data.path;
+      if (typeof data0 === "string") {
+        if (func48(data0) > 400) {
+          const err10 = { instancePath: instancePath + "/path", schemaPath: "#/properties/path/maxLength", keyword: "maxLength", params: { limit: 400 }, message: "must NOT have more than 400 characters" };
+          if (vErrors === null) {
+            vErrors = [err10];
+          } else {
+            vErrors.push(err10);
+          }
+          errors++;
+        }
+        if (!pattern26.test(data0)) {
+          const err11 = { instancePath: instancePath + "/path", schemaPath: "#/properties/path/pattern", keyword: "pattern", params: { pattern: "^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,7}[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\.tar\\.gz$" }, message: 'must match pattern "^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,7}[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\.tar\\.gz$"' };
+          if (vErrors === null) {
+            vErrors = [err11];
+          } else {
+            vErrors.push(err11);
+          }
+          errors++;
+        }
+      } else {
+        const err12 = { instancePath: instancePath + "/path", schemaPath: "#/properties/path/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err12];
+        } else {
+          vErrors.push(err12);
+        }
+        errors++;
+      }
+    }
+    if (data.model !== void 0 && func0.call(data, "model")) {
+      let data1 = data.model;
+      if (typeof data1 === "string") {
+        if (!pattern0.test(data1)) {
+          const err13 = { instancePath: instancePath + "/model", schemaPath: "#/properties/model/pattern", keyword: "pattern", params: { pattern: "^[a-z0-9][a-z0-9-]{0,63}$" }, message: 'must match pattern "^[a-z0-9][a-z0-9-]{0,63}$"' };
+          if (vErrors === null) {
+            vErrors = [err13];
+          } else {
+            vErrors.push(err13);
+          }
+          errors++;
+        }
+      } else {
+        const err14 = { instancePath: instancePath + "/model", schemaPath: "#/properties/model/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err14];
+        } else {
+          vErrors.push(err14);
+        }
+        errors++;
+      }
+    }
+    if (data.revision !== void 0 && func0.call(data, "revision")) {
+      let data2 = data.revision;
+      if (typeof data2 === "string") {
+        if (!pattern1.test(data2)) {
+          const err15 = { instancePath: instancePath + "/revision", schemaPath: "#/properties/revision/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{40}$" }, message: 'must match pattern "^[0-9a-f]{40}$"' };
+          if (vErrors === null) {
+            vErrors = [err15];
+          } else {
+            vErrors.push(err15);
+          }
+          errors++;
+        }
+      } else {
+        const err16 = { instancePath: instancePath + "/revision", schemaPath: "#/properties/revision/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err16];
+        } else {
+          vErrors.push(err16);
+        }
+        errors++;
+      }
+    }
+    if (data.weights_sha256 !== void 0 && func0.call(data, "weights_sha256")) {
+      let data3 = data.weights_sha256;
+      if (typeof data3 === "string") {
+        if (!pattern2.test(data3)) {
+          const err17 = { instancePath: instancePath + "/weights_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+          if (vErrors === null) {
+            vErrors = [err17];
+          } else {
+            vErrors.push(err17);
+          }
+          errors++;
+        }
+      } else {
+        const err18 = { instancePath: instancePath + "/weights_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err18];
+        } else {
+          vErrors.push(err18);
+        }
+        errors++;
+      }
+    }
+    if (data.graph !== void 0 && func0.call(data, "graph")) {
+      let data4 = data.graph;
+      if (typeof data4 === "string") {
+        if (func48(data4) > 100) {
+          const err19 = { instancePath: instancePath + "/graph", schemaPath: "#/properties/graph/maxLength", keyword: "maxLength", params: { limit: 100 }, message: "must NOT have more than 100 characters" };
+          if (vErrors === null) {
+            vErrors = [err19];
+          } else {
+            vErrors.push(err19);
+          }
+          errors++;
+        }
+        if (func48(data4) < 1) {
+          const err20 = { instancePath: instancePath + "/graph", schemaPath: "#/properties/graph/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err20];
+          } else {
+            vErrors.push(err20);
+          }
+          errors++;
+        }
+      } else {
+        const err21 = { instancePath: instancePath + "/graph", schemaPath: "#/properties/graph/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err21];
+        } else {
+          vErrors.push(err21);
+        }
+        errors++;
+      }
+    }
+    if (data.length !== void 0 && func0.call(data, "length")) {
+      let data5 = data.length;
+      if (!(typeof data5 == "number" && (!(data5 % 1) && !isNaN(data5)) && isFinite(data5))) {
+        const err22 = { instancePath: instancePath + "/length", schemaPath: "#/properties/length/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+        if (vErrors === null) {
+          vErrors = [err22];
+        } else {
+          vErrors.push(err22);
+        }
+        errors++;
+      }
+      if (typeof data5 == "number" && isFinite(data5)) {
+        if (data5 > 65536 || isNaN(data5)) {
+          const err23 = { instancePath: instancePath + "/length", schemaPath: "#/properties/length/maximum", keyword: "maximum", params: { comparison: "<=", limit: 65536 }, message: "must be <= 65536" };
+          if (vErrors === null) {
+            vErrors = [err23];
+          } else {
+            vErrors.push(err23);
+          }
+          errors++;
+        }
+        if (data5 < 1 || isNaN(data5)) {
+          const err24 = { instancePath: instancePath + "/length", schemaPath: "#/properties/length/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
+          if (vErrors === null) {
+            vErrors = [err24];
+          } else {
+            vErrors.push(err24);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.platform !== void 0 && func0.call(data, "platform")) {
+      let data6 = data.platform;
+      if (data6 && typeof data6 == "object" && !Array.isArray(data6)) {
+        if (data6.soc === void 0 || !func0.call(data6, "soc")) {
+          const err25 = { instancePath: instancePath + "/platform", schemaPath: "#/properties/platform/required", keyword: "required", params: { missingProperty: "soc" }, message: "must have required property 'soc'" };
+          if (vErrors === null) {
+            vErrors = [err25];
+          } else {
+            vErrors.push(err25);
+          }
+          errors++;
+        }
+        if (data6.macos === void 0 || !func0.call(data6, "macos")) {
+          const err26 = { instancePath: instancePath + "/platform", schemaPath: "#/properties/platform/required", keyword: "required", params: { missingProperty: "macos" }, message: "must have required property 'macos'" };
+          if (vErrors === null) {
+            vErrors = [err26];
+          } else {
+            vErrors.push(err26);
+          }
+          errors++;
+        }
+        if (data6.macos_build === void 0 || !func0.call(data6, "macos_build")) {
+          const err27 = { instancePath: instancePath + "/platform", schemaPath: "#/properties/platform/required", keyword: "required", params: { missingProperty: "macos_build" }, message: "must have required property 'macos_build'" };
+          if (vErrors === null) {
+            vErrors = [err27];
+          } else {
+            vErrors.push(err27);
+          }
+          errors++;
+        }
+        if (data6.coremltools === void 0 || !func0.call(data6, "coremltools")) {
+          const err28 = { instancePath: instancePath + "/platform", schemaPath: "#/properties/platform/required", keyword: "required", params: { missingProperty: "coremltools" }, message: "must have required property 'coremltools'" };
+          if (vErrors === null) {
+            vErrors = [err28];
+          } else {
+            vErrors.push(err28);
+          }
+          errors++;
+        }
+        if (data6.soc !== void 0 && func0.call(data6, "soc")) {
+          let data7 = data6.soc;
+          if (typeof data7 === "string") {
+            if (func48(data7) > 100) {
+              const err29 = { instancePath: instancePath + "/platform/soc", schemaPath: "#/properties/platform/properties/soc/maxLength", keyword: "maxLength", params: { limit: 100 }, message: "must NOT have more than 100 characters" };
+              if (vErrors === null) {
+                vErrors = [err29];
+              } else {
+                vErrors.push(err29);
+              }
+              errors++;
+            }
+            if (func48(data7) < 1) {
+              const err30 = { instancePath: instancePath + "/platform/soc", schemaPath: "#/properties/platform/properties/soc/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+              if (vErrors === null) {
+                vErrors = [err30];
+              } else {
+                vErrors.push(err30);
+              }
+              errors++;
+            }
+          } else {
+            const err31 = { instancePath: instancePath + "/platform/soc", schemaPath: "#/properties/platform/properties/soc/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err31];
+            } else {
+              vErrors.push(err31);
+            }
+            errors++;
+          }
+        }
+        if (data6.macos !== void 0 && func0.call(data6, "macos")) {
+          let data8 = data6.macos;
+          if (typeof data8 === "string") {
+            if (func48(data8) > 100) {
+              const err32 = { instancePath: instancePath + "/platform/macos", schemaPath: "#/properties/platform/properties/macos/maxLength", keyword: "maxLength", params: { limit: 100 }, message: "must NOT have more than 100 characters" };
+              if (vErrors === null) {
+                vErrors = [err32];
+              } else {
+                vErrors.push(err32);
+              }
+              errors++;
+            }
+            if (func48(data8) < 1) {
+              const err33 = { instancePath: instancePath + "/platform/macos", schemaPath: "#/properties/platform/properties/macos/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+              if (vErrors === null) {
+                vErrors = [err33];
+              } else {
+                vErrors.push(err33);
+              }
+              errors++;
+            }
+          } else {
+            const err34 = { instancePath: instancePath + "/platform/macos", schemaPath: "#/properties/platform/properties/macos/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err34];
+            } else {
+              vErrors.push(err34);
+            }
+            errors++;
+          }
+        }
+        if (data6.macos_build !== void 0 && func0.call(data6, "macos_build")) {
+          let data9 = data6.macos_build;
+          if (typeof data9 !== "string" && data9 !== null) {
+            const err35 = { instancePath: instancePath + "/platform/macos_build", schemaPath: "#/properties/platform/properties/macos_build/type", keyword: "type", params: { type: schema59.properties.platform.properties.macos_build.type }, message: "must be string,null" };
+            if (vErrors === null) {
+              vErrors = [err35];
+            } else {
+              vErrors.push(err35);
+            }
+            errors++;
+          }
+          if (typeof data9 === "string") {
+            if (func48(data9) > 100) {
+              const err36 = { instancePath: instancePath + "/platform/macos_build", schemaPath: "#/properties/platform/properties/macos_build/maxLength", keyword: "maxLength", params: { limit: 100 }, message: "must NOT have more than 100 characters" };
+              if (vErrors === null) {
+                vErrors = [err36];
+              } else {
+                vErrors.push(err36);
+              }
+              errors++;
+            }
+          }
+        }
+        if (data6.coremltools !== void 0 && func0.call(data6, "coremltools")) {
+          let data10 = data6.coremltools;
+          if (typeof data10 !== "string" && data10 !== null) {
+            const err37 = { instancePath: instancePath + "/platform/coremltools", schemaPath: "#/properties/platform/properties/coremltools/type", keyword: "type", params: { type: schema59.properties.platform.properties.coremltools.type }, message: "must be string,null" };
+            if (vErrors === null) {
+              vErrors = [err37];
+            } else {
+              vErrors.push(err37);
+            }
+            errors++;
+          }
+          if (typeof data10 === "string") {
+            if (func48(data10) > 100) {
+              const err38 = { instancePath: instancePath + "/platform/coremltools", schemaPath: "#/properties/platform/properties/coremltools/maxLength", keyword: "maxLength", params: { limit: 100 }, message: "must NOT have more than 100 characters" };
+              if (vErrors === null) {
+                vErrors = [err38];
+              } else {
+                vErrors.push(err38);
+              }
+              errors++;
+            }
+            if (func48(data10) < 1) {
+              const err39 = { instancePath: instancePath + "/platform/coremltools", schemaPath: "#/properties/platform/properties/coremltools/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+              if (vErrors === null) {
+                vErrors = [err39];
+              } else {
+                vErrors.push(err39);
+              }
+              errors++;
+            }
+          }
+        }
+      } else {
+        const err40 = { instancePath: instancePath + "/platform", schemaPath: "#/properties/platform/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err40];
+        } else {
+          vErrors.push(err40);
+        }
+        errors++;
+      }
+    }
+    if (data.archive_sha256 !== void 0 && func0.call(data, "archive_sha256")) {
+      let data11 = data.archive_sha256;
+      if (typeof data11 === "string") {
+        if (!pattern2.test(data11)) {
+          const err41 = { instancePath: instancePath + "/archive_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+          if (vErrors === null) {
+            vErrors = [err41];
+          } else {
+            vErrors.push(err41);
+          }
+          errors++;
+        }
+      } else {
+        const err42 = { instancePath: instancePath + "/archive_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err42];
+        } else {
+          vErrors.push(err42);
+        }
+        errors++;
+      }
+    }
+    if (data.bytes !== void 0 && func0.call(data, "bytes")) {
+      let data12 = data.bytes;
+      if (!(typeof data12 == "number" && (!(data12 % 1) && !isNaN(data12)) && isFinite(data12))) {
+        const err43 = { instancePath: instancePath + "/bytes", schemaPath: "#/properties/bytes/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+        if (vErrors === null) {
+          vErrors = [err43];
+        } else {
+          vErrors.push(err43);
+        }
+        errors++;
+      }
+      if (typeof data12 == "number" && isFinite(data12)) {
+        if (data12 > 4398046511104 || isNaN(data12)) {
+          const err44 = { instancePath: instancePath + "/bytes", schemaPath: "#/properties/bytes/maximum", keyword: "maximum", params: { comparison: "<=", limit: 4398046511104 }, message: "must be <= 4398046511104" };
+          if (vErrors === null) {
+            vErrors = [err44];
+          } else {
+            vErrors.push(err44);
+          }
+          errors++;
+        }
+        if (data12 < 1 || isNaN(data12)) {
+          const err45 = { instancePath: instancePath + "/bytes", schemaPath: "#/properties/bytes/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
+          if (vErrors === null) {
+            vErrors = [err45];
+          } else {
+            vErrors.push(err45);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.artifact_sha256 !== void 0 && func0.call(data, "artifact_sha256")) {
+      let data13 = data.artifact_sha256;
+      if (typeof data13 === "string") {
+        if (!pattern2.test(data13)) {
+          const err46 = { instancePath: instancePath + "/artifact_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+          if (vErrors === null) {
+            vErrors = [err46];
+          } else {
+            vErrors.push(err46);
+          }
+          errors++;
+        }
+      } else {
+        const err47 = { instancePath: instancePath + "/artifact_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err47];
+        } else {
+          vErrors.push(err47);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err48 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err48];
+    } else {
+      vErrors.push(err48);
+    }
+    errors++;
+  }
+  validate29.errors = vErrors;
+  return errors === 0;
+}
+function validate28(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  ;
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.format === void 0 || !func0.call(data, "format")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "format" }, message: "must have required property 'format'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.format_version === void 0 || !func0.call(data, "format_version")) {
+      const err1 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "format_version" }, message: "must have required property 'format_version'" };
+      if (vErrors === null) {
+        vErrors = [err1];
+      } else {
+        vErrors.push(err1);
+      }
+      errors++;
+    }
+    if (data.artifacts === void 0 || !func0.call(data, "artifacts")) {
+      const err2 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "artifacts" }, message: "must have required property 'artifacts'" };
+      if (vErrors === null) {
+        vErrors = [err2];
+      } else {
+        vErrors.push(err2);
+      }
+      errors++;
+    }
+    if (data.format !== void 0 && func0.call(data, "format")) {
+      if ("laya-apple-prebuilt-index" !== data.format) {
+        const err3 = { instancePath: instancePath + "/format", schemaPath: "#/properties/format/const", keyword: "const", params: { allowedValue: "laya-apple-prebuilt-index" }, message: "must be equal to constant" };
+        if (vErrors === null) {
+          vErrors = [err3];
+        } else {
+          vErrors.push(err3);
+        }
+        errors++;
+      }
+    }
+    if (data.format_version !== void 0 && func0.call(data, "format_version")) {
+      if (1 !== data.format_version) {
+        const err4 = { instancePath: instancePath + "/format_version", schemaPath: "#/properties/format_version/const", keyword: "const", params: { allowedValue: 1 }, message: "must be equal to constant" };
+        if (vErrors === null) {
+          vErrors = [err4];
+        } else {
+          vErrors.push(err4);
+        }
+        errors++;
+      }
+    }
+    if (data.generation !== void 0 && func0.call(data, "generation")) {
+      let data2 = data.generation;
+      if (!(typeof data2 == "number" && (!(data2 % 1) && !isNaN(data2)) && isFinite(data2))) {
+        const err5 = { instancePath: instancePath + "/generation", schemaPath: "#/properties/generation/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+        if (vErrors === null) {
+          vErrors = [err5];
+        } else {
+          vErrors.push(err5);
+        }
+        errors++;
+      }
+      if (typeof data2 == "number" && isFinite(data2)) {
+        if (data2 > 9007199254740990 || isNaN(data2)) {
+          const err6 = { instancePath: instancePath + "/generation", schemaPath: "#/properties/generation/maximum", keyword: "maximum", params: { comparison: "<=", limit: 9007199254740990 }, message: "must be <= 9007199254740990" };
+          if (vErrors === null) {
+            vErrors = [err6];
+          } else {
+            vErrors.push(err6);
+          }
+          errors++;
+        }
+        if (data2 < 1 || isNaN(data2)) {
+          const err7 = { instancePath: instancePath + "/generation", schemaPath: "#/properties/generation/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
+          if (vErrors === null) {
+            vErrors = [err7];
+          } else {
+            vErrors.push(err7);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.artifacts !== void 0 && func0.call(data, "artifacts")) {
+      let data3 = data.artifacts;
+      if (Array.isArray(data3)) {
+        if (data3.length > 1e5) {
+          const err8 = { instancePath: instancePath + "/artifacts", schemaPath: "#/properties/artifacts/maxItems", keyword: "maxItems", params: { limit: 1e5 }, message: "must NOT have more than 100000 items" };
+          if (vErrors === null) {
+            vErrors = [err8];
+          } else {
+            vErrors.push(err8);
+          }
+          errors++;
+        }
+        const len0 = data3.length;
+        for (let i0 = 0; i0 < len0; i0++) {
+          if (!validate29(data3[i0], { instancePath: instancePath + "/artifacts/" + i0, parentData: data3, parentDataProperty: i0, rootData })) {
+            vErrors = vErrors === null ? validate29.errors : vErrors.concat(validate29.errors);
+            errors = vErrors.length;
+          }
+        }
+      } else {
+        const err9 = { instancePath: instancePath + "/artifacts", schemaPath: "#/properties/artifacts/type", keyword: "type", params: { type: "array" }, message: "must be array" };
+        if (vErrors === null) {
+          vErrors = [err9];
+        } else {
+          vErrors.push(err9);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err10 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err10];
+    } else {
+      vErrors.push(err10);
+    }
+    errors++;
+  }
+  validate28.errors = vErrors;
+  return errors === 0;
+}
+var quarantined = validate31;
+function validate31(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -3187,12 +5465,12 @@ function validate20(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate20.errors = vErrors;
+  validate31.errors = vErrors;
   return errors === 0;
 }
-var rejected = validate21;
-var schema40 = { "$id": "rejected", "title": "Rejected", "description": "A record under artifacts/rejected/: what was built, how far it came, and why it was refused. The Python runtime writes no code and stage.", "type": "object", "required": ["format", "format_version", "status", "rejected_because", "created_at", "source", "artifact"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "rejected" }, "rejected_because": { "type": "string", "minLength": 1 }, "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "stage": { "type": "string", "minLength": 1 }, "created_at": { "type": "string", "minLength": 1 }, "source": { "$ref": "manifest#/definitions/source" }, "artifact": { "$ref": "manifest#/definitions/artifact" }, "parity": { "type": ["object", "null"] }, "placement": { "type": ["object", "null"] } } };
-function validate22(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+var rejected = validate32;
+var schema64 = { "$id": "rejected", "title": "Rejected", "description": "A record under artifacts/rejected/: what was built, how far it came, and why it was refused. The Python runtime writes no code and stage.", "type": "object", "required": ["format", "format_version", "status", "rejected_because", "created_at", "source", "artifact"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "rejected" }, "rejected_because": { "type": "string", "minLength": 1 }, "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "stage": { "type": "string", "minLength": 1 }, "created_at": { "type": "string", "minLength": 1 }, "source": { "$ref": "manifest#/definitions/source" }, "artifact": { "$ref": "manifest#/definitions/artifact" }, "parity": { "type": ["object", "null"] }, "placement": { "type": ["object", "null"] } } };
+function validate33(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
   if (data && typeof data == "object" && !Array.isArray(data)) {
@@ -3329,10 +5607,10 @@ function validate22(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate22.errors = vErrors;
+  validate33.errors = vErrors;
   return errors === 0;
 }
-function validate21(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate32(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -3522,8 +5800,8 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
     if (data.source !== void 0 && func0.call(data, "source")) {
-      if (!validate22(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
-        vErrors = vErrors === null ? validate22.errors : vErrors.concat(validate22.errors);
+      if (!validate33(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
+        vErrors = vErrors === null ? validate33.errors : vErrors.concat(validate33.errors);
         errors = vErrors.length;
       }
     }
@@ -3763,7 +6041,7 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.parity !== void 0 && func0.call(data, "parity")) {
       let data19 = data.parity;
       if (!(data19 && typeof data19 == "object" && !Array.isArray(data19)) && data19 !== null) {
-        const err39 = { instancePath: instancePath + "/parity", schemaPath: "#/properties/parity/type", keyword: "type", params: { type: schema40.properties.parity.type }, message: "must be object,null" };
+        const err39 = { instancePath: instancePath + "/parity", schemaPath: "#/properties/parity/type", keyword: "type", params: { type: schema64.properties.parity.type }, message: "must be object,null" };
         if (vErrors === null) {
           vErrors = [err39];
         } else {
@@ -3775,7 +6053,7 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.placement !== void 0 && func0.call(data, "placement")) {
       let data20 = data.placement;
       if (!(data20 && typeof data20 == "object" && !Array.isArray(data20)) && data20 !== null) {
-        const err40 = { instancePath: instancePath + "/placement", schemaPath: "#/properties/placement/type", keyword: "type", params: { type: schema40.properties.placement.type }, message: "must be object,null" };
+        const err40 = { instancePath: instancePath + "/placement", schemaPath: "#/properties/placement/type", keyword: "type", params: { type: schema64.properties.placement.type }, message: "must be object,null" };
         if (vErrors === null) {
           vErrors = [err40];
         } else {
@@ -3793,12 +6071,12 @@ function validate21(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate21.errors = vErrors;
+  validate32.errors = vErrors;
   return errors === 0;
 }
-var stamp = validate24;
-var schema44 = { "$id": "stamp", "title": "Stamp", "description": "verified/artifacts/*.json: an artifact's bytes were hashed, were right, and looked like this then.", "type": "object", "required": ["key", "placement"], "properties": { "key": { "type": "object", "required": ["artifact_sha256", "files_stat", "compute_units", "macos_build", "coremltools"], "properties": { "artifact_sha256": { "$ref": "manifest#/definitions/sha256" }, "files_stat": { "$ref": "manifest#/definitions/sha256" }, "compute_units": { "type": "string" }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"] } } }, "placement": { "type": "object" }, "laya_artifacts": { "type": "object", "required": ["tree_v2", "files_stat"], "properties": { "tree_v2": { "$ref": "manifest#/definitions/sha256" }, "files_stat": { "$ref": "manifest#/definitions/sha256" } } } } };
-function validate24(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+var stamp = validate35;
+var schema68 = { "$id": "stamp", "title": "Stamp", "description": "verified/artifacts/*.json: an artifact's bytes were hashed, were right, and looked like this then.", "type": "object", "required": ["key", "placement"], "properties": { "key": { "type": "object", "required": ["artifact_sha256", "files_stat", "compute_units", "macos_build", "coremltools"], "properties": { "artifact_sha256": { "$ref": "manifest#/definitions/sha256" }, "files_stat": { "$ref": "manifest#/definitions/sha256" }, "compute_units": { "type": "string" }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"] } } }, "placement": { "type": "object" }, "laya_artifacts": { "type": "object", "required": ["tree_v2", "files_stat"], "properties": { "tree_v2": { "$ref": "manifest#/definitions/sha256" }, "files_stat": { "$ref": "manifest#/definitions/sha256" } } } } };
+function validate35(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -3927,7 +6205,7 @@ function validate24(data, { instancePath = "", parentData, parentDataProperty, r
         if (data0.macos_build !== void 0 && func0.call(data0, "macos_build")) {
           let data4 = data0.macos_build;
           if (typeof data4 !== "string" && data4 !== null) {
-            const err12 = { instancePath: instancePath + "/key/macos_build", schemaPath: "#/properties/key/properties/macos_build/type", keyword: "type", params: { type: schema44.properties.key.properties.macos_build.type }, message: "must be string,null" };
+            const err12 = { instancePath: instancePath + "/key/macos_build", schemaPath: "#/properties/key/properties/macos_build/type", keyword: "type", params: { type: schema68.properties.key.properties.macos_build.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err12];
             } else {
@@ -3939,7 +6217,7 @@ function validate24(data, { instancePath = "", parentData, parentDataProperty, r
         if (data0.coremltools !== void 0 && func0.call(data0, "coremltools")) {
           let data5 = data0.coremltools;
           if (typeof data5 !== "string" && data5 !== null) {
-            const err13 = { instancePath: instancePath + "/key/coremltools", schemaPath: "#/properties/key/properties/coremltools/type", keyword: "type", params: { type: schema44.properties.key.properties.coremltools.type }, message: "must be string,null" };
+            const err13 = { instancePath: instancePath + "/key/coremltools", schemaPath: "#/properties/key/properties/coremltools/type", keyword: "type", params: { type: schema68.properties.key.properties.coremltools.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err13];
             } else {
@@ -4054,14 +6332,17 @@ function validate24(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate24.errors = vErrors;
+  validate35.errors = vErrors;
   return errors === 0;
 }
 export {
   checkpointStamp,
   conversion,
+  dense,
   goldens,
+  indexSeen,
   manifest,
+  prebuiltIndex,
   quarantined,
   rejected,
   stamp
