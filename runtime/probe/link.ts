@@ -81,7 +81,10 @@ export class ProbeLink {
     if (this.#failure) return;
     this.#heard = true;
     try {
-      for (const frame of this.reader.push(bytes)) this.#deliver(frame);
+      for (const frame of this.reader.push(bytes)) {
+        this.#deliver(frame);
+        if (this.#failure) return;
+      }
     } catch (error) {
       if (!(error instanceof ProbeError)) throw error;
       this.fail(error);

@@ -1,5 +1,3 @@
-// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-
 // A stand-in for Apple's Core ML on systems that don't have it: declares the API that laya-probe uses, and computes
 // something simple. Outputs: element i is taken from input number (i mod inputs), by name, at (i mod its count).
 

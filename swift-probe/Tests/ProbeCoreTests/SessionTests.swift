@@ -3,7 +3,7 @@ import XCTest
 @testable import ProbeCore
 
 /// A session over two pipes.
-private final class Running {
+private final class Running: @unchecked Sendable {
   struct Frame: Equatable {
     let kind: UInt8
     let id: UInt32
@@ -13,17 +13,16 @@ private final class Running {
   private let requests = Pipe()
   private let answers = Pipe()
   private let ended = DispatchSemaphore(value: 0)
-  private nonisolated(unsafe) var status: Int32 = -1
+  private var status: Int32 = -1
 
   init(_ backend: FakeBackend, models: [String], version: Int = 1, limits: HelloReport.Limits = .standard) {
     let input = requests.fileHandleForReading.fileDescriptor
     let output = answers.fileHandleForWriting.fileDescriptor
-    nonisolated(unsafe) let this = self
-    Thread {
-      this.status = Session(backend: backend, input: input, output: output, limits: limits)
+    Thread { [self] in
+      status = Session(backend: backend, input: input, output: output, limits: limits)
         .run(models: models, units: .cpuOnly, version: version)
-      try? this.answers.fileHandleForWriting.close()
-      this.ended.signal()
+      try? answers.fileHandleForWriting.close()
+      ended.signal()
     }.start()
   }
 
