@@ -4,6 +4,16 @@ export { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../sc
 export type { Answer, Answers, ChoiceAnswer, NoulAnswer, ScoreAnswer } from './answers.js';
 export type { Abstention } from './confidence-gate.js';
 export * from './errors.js';
-export { Laya, type Request, type Result, type RuntimeInfo } from './laya.js';
+export type { RuntimeInfo } from './info.js';
+export { Laya, type PredictOptions, type Request, type RequestTrace, type Result } from './laya.js';
 export type { Device, OpenOptions } from './open.js';
+export type { GraphChoice, RoutingReason } from './plan.js';
+export type {
+  AnswerOf,
+  AnswersOf,
+  ChoiceDefinition,
+  NoulDefinition,
+  Questions,
+  ScoreDefinition,
+} from './typed.js';
 export type { Usage } from './usage.js';
