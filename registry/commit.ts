@@ -110,6 +110,12 @@ async function isFree(path: string): Promise<boolean> {
 
 /** Moves the registered artifact aside, the staged one into its place, and removes what was moved (protocol §3.3). */
 export async function replaceArtifact(target: string, staged: string, steps: StoreSteps): Promise<CommitOutcome> {
+  await removeKept(await exchangeArtifact(target, staged, steps), steps);
+  return 'registered';
+}
+
+/** The same but for the removal: the copies that were moved aside, oldest first. */
+export async function exchangeArtifact(target: string, staged: string, steps: StoreSteps): Promise<string[]> {
   const kept: string[] = [];
   for (let attempt = 1; ; attempt++) {
     refusePending(target);
@@ -117,15 +123,13 @@ export async function replaceArtifact(target: string, staged: string, steps: Sto
     if (aside !== undefined) kept.push(aside);
     try {
       // Point of no return: from this rename on, readers see the new artifact.
-      if (await moveIfFree(staged, target, steps)) break;
+      if (await moveIfFree(staged, target, steps)) return kept;
       if (attempt === ATTEMPTS) throw occupied(target);
     } catch (error) {
       if (aside !== undefined) await moveIfFree(aside, target, steps);
       throw error;
     }
   }
-  for (const copy of kept) await removeKept(copy, steps);
-  return 'registered';
 }
 
 /** Moves what is registered to a name of its own beside it; undefined when nothing is (transition T2). */
@@ -143,11 +147,12 @@ async function moveAside(target: string, steps: StoreSteps): Promise<string | un
   }
 }
 
-/** The new artifact is registered: what can't be removed of the previous one is left to prune (transition T5). */
-async function removeKept(copy: string, steps: StoreSteps): Promise<void> {
-  try {
-    await removeClaimed(await claim(copy, steps), steps);
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-  }
+/** The new artifact is registered: what can't be removed of the previous ones is left to prune (transition T5). */
+export async function removeKept(copies: readonly string[], steps: StoreSteps): Promise<void> {
+  for (const copy of copies)
+    try {
+      await removeClaimed(await claim(copy, steps), steps);
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+    }
 }

@@ -43,6 +43,8 @@ export const quarantineFolder = (root: string): string => join(root, 'artifacts'
 const verifiedFolder = (root: string): string => join(root, 'verified');
 export const stampsFolder = (root: string): string => join(verifiedFolder(root), 'artifacts');
 export const checkpointStampsFolder = (root: string): string => join(verifiedFolder(root), 'checkpoints');
+/** The newest index that was read from each branch of a repository. */
+export const indexesFolder = (root: string): string => join(verifiedFolder(root), 'indexes');
 export const portableModelsFolder = (root: string): string => join(verifiedFolder(root), 'portable');
 
 /** Identity of one artifact: a model at its pinned revision, and a bucket. */

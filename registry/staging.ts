@@ -18,12 +18,12 @@ export interface Staging {
   remove(): Promise<void>;
 }
 
-/** What a staging folder is for: a build of one model's buckets, or an import whose archive will tell. */
-export type StagingPurpose = ArtifactKey | 'import';
+/** What a staging folder is for: a build of one model's buckets, or something whose archives will tell. */
+export type StagingPurpose = ArtifactKey | 'import' | 'fetch' | 'publish';
 
 /** Opens a staging folder. Throws StoreError ROOT_UNWRITABLE or DISK_FULL when the root takes no files. */
 export async function openStaging(root: string, purpose: StagingPurpose, now: Date): Promise<Staging> {
-  const label = purpose === 'import' ? purpose : `${purpose.model.name}-L${purpose.bucket}`;
+  const label = typeof purpose === 'string' ? purpose : `${purpose.model.name}-L${purpose.bucket}`;
   const path = join(stagingFolder(root), `${label}-${randomBytes(6).toString('hex')}`);
   const temp = join(path, 'tmp');
   const marker = { pid: process.pid, host: hostname(), since: now.toISOString() };

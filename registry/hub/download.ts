@@ -27,7 +27,7 @@ const FLUSH_EVERY = 32 << 20;
  *
  * @param onBytes told the number of bytes received so far
  * @param sink makes one that gets the bytes as they come; called again when they start again. What the last one threw is
- * thrown in the end, when the file has its name
+ * thrown in the end, when the file has its name; closing it is the caller's
  * @throws HubError, from the transport or HUB_HTML, HUB_POINTER, HUB_SHORT or HUB_CORRUPT; the system's errors
  */
 export async function downloadFile(

@@ -16,6 +16,8 @@ export interface HubRevision {
 export interface HubPlace extends HubRevision {
   readonly blobs: string;
   readonly snapshot: string;
+  /** Commits that branches and tags were at, one file each. */
+  readonly refs: string;
   /** The commit's list of files, which huggingface_hub 1.x also keeps. */
   readonly listing: string;
 }
@@ -44,6 +46,7 @@ export function hubPlace(cacheDir: string, { repo, revision }: HubRevision): Hub
     repo,
     revision,
     blobs: join(folder, 'blobs'),
+    refs: join(folder, 'refs'),
     snapshot: join(folder, 'snapshots', revision),
     listing: join(folder, 'trees', `${revision}.json`),
   };

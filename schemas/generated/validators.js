@@ -4731,7 +4731,7 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
   return errors === 0;
 }
 var prebuiltIndex = validate28;
-var schema59 = { "title": "IndexEntry", "type": "object", "required": ["path", "model", "revision", "weights_sha256", "graph", "length", "platform", "archive_sha256", "bytes", "artifact_sha256"], "properties": { "path": { "type": "string", "maxLength": 400, "pattern": "^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,7}[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\.tar\\.gz$" }, "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" }, "graph": { "type": "string", "minLength": 1, "maxLength": 100 }, "length": { "type": "integer", "minimum": 1, "maximum": 65536 }, "platform": { "title": "IndexPlatform", "type": "object", "required": ["soc", "macos", "macos_build", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1, "maxLength": 100 }, "macos": { "type": "string", "minLength": 1, "maxLength": 100 }, "macos_build": { "type": ["string", "null"], "maxLength": 100 }, "coremltools": { "type": ["string", "null"], "minLength": 1, "maxLength": 100 } } }, "archive_sha256": { "$ref": "#/definitions/sha256" }, "bytes": { "type": "integer", "minimum": 1, "maximum": 4398046511104 }, "artifact_sha256": { "$ref": "#/definitions/sha256" } } };
+var schema59 = { "title": "IndexEntry", "type": "object", "required": ["path", "model", "revision", "weights_sha256", "graph", "length", "platform", "archive_sha256", "bytes", "artifact_sha256"], "properties": { "path": { "type": "string", "maxLength": 400, "pattern": "^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,7}[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\.tar\\.gz$" }, "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" }, "graph": { "type": "string", "minLength": 1, "maxLength": 100 }, "length": { "type": "integer", "minimum": 1, "maximum": 65536 }, "platform": { "title": "IndexPlatform", "type": "object", "required": ["soc", "macos", "macos_build", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1, "maxLength": 100 }, "macos": { "type": "string", "minLength": 1, "maxLength": 100 }, "macos_build": { "type": ["string", "null"], "maxLength": 100 }, "coremltools": { "type": ["string", "null"], "minLength": 1, "maxLength": 100 } } }, "archive_sha256": { "$ref": "#/definitions/sha256" }, "bytes": { "type": "integer", "minimum": 1, "maximum": 5368709120 }, "artifact_sha256": { "$ref": "#/definitions/sha256" } } };
 var pattern26 = new RegExp("^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,7}[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\.tar\\.gz$", "u");
 function validate29(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
@@ -5187,8 +5187,8 @@ function validate29(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
       if (typeof data12 == "number" && isFinite(data12)) {
-        if (data12 > 4398046511104 || isNaN(data12)) {
-          const err44 = { instancePath: instancePath + "/bytes", schemaPath: "#/properties/bytes/maximum", keyword: "maximum", params: { comparison: "<=", limit: 4398046511104 }, message: "must be <= 4398046511104" };
+        if (data12 > 5368709120 || isNaN(data12)) {
+          const err44 = { instancePath: instancePath + "/bytes", schemaPath: "#/properties/bytes/maximum", keyword: "maximum", params: { comparison: "<=", limit: 5368709120 }, message: "must be <= 5368709120" };
           if (vErrors === null) {
             vErrors = [err44];
           } else {
