@@ -1,12 +1,10 @@
+import { CodeHeader } from './code-header.js';
 import { huffmanCode } from './huffman.js';
 import { MatchFinder, newSequences, type Sequences } from './matches.js';
 
 /** Numbers of RFC 1951. */
 const END_OF_BLOCK = 256;
 const MAX_STORED = 65535;
-/** Order in which deflate sends the lengths of the code that the other codes are sent with. */
-const CODE_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
-
 /** For each match length 3..258: its symbol, and the bits that follow it. */
 const LENGTH_SYMBOL = new Uint16Array(259);
 const LENGTH_BITS = new Uint8Array(286);
@@ -50,6 +48,7 @@ export const deflateBound = (bytes: number): number => bytes + 5 * (Math.ceil(by
 export class DeflateChunk {
   readonly #finder = new MatchFinder();
   readonly #block = newSequences();
+  readonly #header = new CodeHeader();
   readonly #frequencies = new Uint32Array(286);
   readonly #distanceFrequencies = new Uint32Array(30);
   readonly #otherHalf = new Uint32Array(768);
@@ -75,16 +74,20 @@ export class DeflateChunk {
 
   #writeBlock(bytes: Uint8Array): void {
     this.#count(bytes);
+    if (this.#block.count === 1 && isNoise(this.#frequencies, bytes.length)) {
+      this.#writeStored(bytes);
+      return;
+    }
     const literals = huffmanCode(this.#frequencies, 15);
     const distances = huffmanCode(this.#distanceFrequencies, 15);
-    const header = codeHeader(literals, distances);
-    const cost = 3 + header.bits + this.#cost(literals, distances);
+    this.#header.fill(literals, distances);
+    const cost = 3 + this.#header.bits + this.#cost(literals, distances);
     if (cost > 8 * bytes.length + 34 * Math.ceil(bytes.length / MAX_STORED)) {
       this.#writeStored(bytes);
       return;
     }
     this.#put(0b100, 3);
-    for (const [value, bits] of header.fields) this.#put(value, bits);
+    for (let i = 0; i < this.#header.count; i++) this.#put(this.#header.fields[i]! >> 4, this.#header.fields[i]! & 15);
     this.#writeSequences(bytes, this.#block, literals, distances);
   }
 
@@ -196,54 +199,9 @@ export class DeflateChunk {
   }
 }
 
-/** The two codes' lengths as deflate sends them: run-length coded, under a code of their own. */
-function codeHeader(literals: Uint32Array, distances: Uint32Array): { fields: [number, number][]; bits: number } {
-  const trim = (code: Uint32Array, least: number): number => {
-    let count = code.length;
-    while (count > least && code[count - 1] === 0) count--;
-    return count;
-  };
-  const [literalCount, distanceCount] = [trim(literals, 257), trim(distances, 1)];
-  const runs = runLengths(
-    [...literals.subarray(0, literalCount), ...distances.subarray(0, distanceCount)].map((entry) => entry & 15),
-  );
-  const frequencies = new Uint32Array(19);
-  for (const [symbol] of runs) frequencies[symbol]!++;
-  const code = huffmanCode(frequencies, 7);
-  let sent = 19;
-  while (sent > 4 && code[CODE_ORDER[sent - 1]!] === 0) sent--;
-  const fields: [number, number][] = [
-    [literalCount - 257, 5],
-    [distanceCount - 1, 5],
-    [sent - 4, 4],
-    ...CODE_ORDER.slice(0, sent).map((symbol): [number, number] => [code[symbol]! & 15, 3]),
-  ];
-  for (const [symbol, extra, extraBits] of runs) {
-    fields.push([code[symbol]! >> 4, code[symbol]! & 15]);
-    if (extraBits > 0) fields.push([extra, extraBits]);
-  }
-  return { fields, bits: fields.reduce((sum, [, bits]) => sum + bits, 0) };
-}
-
-/** Lengths as [symbol, extra value, extra bits]: 16 repeats the last one 3-6 times, 17 and 18 are 3-138 zeros. */
-function runLengths(lengths: readonly number[]): [number, number, number][] {
-  const out: [number, number, number][] = [];
-  for (let i = 0; i < lengths.length; ) {
-    const value = lengths[i]!;
-    let run = 1;
-    while (lengths[i + run] === value) run++;
-    i += run;
-    if (value !== 0) {
-      out.push([value, 0, 0]);
-      run--;
-    }
-    for (; run >= 3; ) {
-      const most = value === 0 ? Math.min(run, 138) : Math.min(run, 6);
-      if (value !== 0) out.push([16, most - 3, 2]);
-      else out.push(most > 10 ? [18, most - 11, 7] : [17, most - 3, 3]);
-      run -= most;
-    }
-    for (; run > 0; run--) out.push([value, 0, 0]);
-  }
-  return out;
+/** True when the bytes are spread so evenly that no code is worth its header. Integers only: the same everywhere. */
+function isNoise(frequencies: Uint32Array, total: number): boolean {
+  let pairs = 0;
+  for (let i = 0; i < 256; i++) pairs += frequencies[i]! * frequencies[i]!;
+  return pairs * 256 * 50 < total * (total * 51 + 256 * 50);
 }

@@ -6,8 +6,8 @@ import { isSystemError } from '../../schemas/errors.js';
 import { ArchiveError } from './errors.js';
 import { LIMITS } from './members.js';
 
-const READ = 256 << 10;
-const INFLATED = 256 << 10;
+const READ = 512 << 10;
+const INFLATED = 1 << 20;
 /** Pieces that wait for zlib, so that it never waits for where they come from. */
 const AHEAD = 2;
 

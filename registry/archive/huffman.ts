@@ -6,8 +6,7 @@
  */
 export function huffmanCode(frequencies: Uint32Array, maxBits: number): Uint32Array {
   const used = usedSymbols(frequencies);
-  const weights = Float64Array.from(used, (symbol) => Math.max(1, frequencies[symbol]!));
-  const counts = limitLengths(depthCounts(weights), maxBits);
+  const counts = limitLengths(depthCounts(frequencies, used), maxBits);
   const entries = new Uint32Array(frequencies.length);
   let next = used.length;
   for (let bits = 1; bits <= maxBits; bits++) for (let n = counts[bits]!; n > 0; n--) entries[used[--next]!] = bits;
@@ -22,21 +21,20 @@ function usedSymbols(frequencies: Uint32Array): Uint32Array {
   for (let symbol = 0; symbol < frequencies.length; symbol++)
     if (frequencies[symbol]! > 0) keys[count++] = frequencies[symbol]! * SYMBOLS + symbol;
   for (let symbol = 0; count < 2; symbol++) if (frequencies[symbol] === 0) keys[count++] = symbol;
-  return keys
-    .subarray(0, count)
-    .sort()
-    .map((key) => key % SYMBOLS);
+  const used = keys.subarray(0, count).sort();
+  for (let i = 0; i < count; i++) used[i]! %= SYMBOLS;
+  return used;
 }
 
 const SYMBOLS = 512;
 
-/** How many leaves of the Huffman tree lie at each depth; `weights` ascend. Two queues, linear time. */
-function depthCounts(weights: Float64Array): Uint32Array {
-  const n = weights.length;
+/** How many leaves of the Huffman tree lie at each depth. Two queues, linear time. */
+function depthCounts(frequencies: Uint32Array, used: Uint32Array): Uint32Array {
+  const n = used.length;
   const nodes = 2 * n - 1;
   const sums = new Float64Array(nodes).fill(Number.POSITIVE_INFINITY);
   const parents = new Uint16Array(nodes);
-  sums.set(weights);
+  for (let i = 0; i < n; i++) sums[i] = Math.max(1, frequencies[used[i]!]!);
   let [leaf, inner] = [0, n];
   for (let node = n; node < nodes; node++) {
     let sum = 0;
