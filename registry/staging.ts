@@ -32,9 +32,14 @@ export async function openStaging(root: string, purpose: StagingPurpose, now: Da
   await storeAccess(root, async () => {
     await makeFolder(stagingFolder(root));
     await sweepAbandoned(root);
-    await mkdir(path);
-    await mark({});
-    await mkdir(temp);
+    try {
+      await mkdir(path);
+      await mark({});
+      await mkdir(temp);
+    } catch (error) {
+      await rm(path, { recursive: true, force: true });
+      throw error;
+    }
   });
   return {
     path,
