@@ -5,9 +5,14 @@ export type { Answer, Answers, ChoiceAnswer, NoulAnswer, ScoreAnswer } from './a
 export type { Abstention } from './confidence-gate.js';
 export * from './errors.js';
 export type { RuntimeInfo } from './info.js';
+export type { Detection } from './language/analyse.js';
+export type { ModelRouting } from './language/route.js';
+export type { RoutingBlock } from './language/routing-block.js';
 export { Laya, type PredictOptions, type Request, type RequestTrace, type Result } from './laya.js';
 export type { Device, OpenOptions } from './open.js';
 export type { GraphChoice, RoutingReason } from './plan.js';
+export type { LayaRouter, RouteDecision, RoutedResult } from './router.js';
+export type { Embed, Shortlist, Shortlisted, ShortlistOptions } from './shortlist.js';
 export type {
   AnswerOf,
   AnswersOf,
