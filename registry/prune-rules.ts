@@ -50,15 +50,18 @@ export function judge(root: string, path: string, rules: PruneRules, at: string 
   if (under === 'verified/artifacts') return judgeStamp(root, name.base, at, rules);
   if (under === 'verified/checkpoints') return judgeCheckpointStamp(name.base, at, rules);
   if (under === 'verified/portable') return judgePortable(name.base, at, rules);
-  if (parts.length === 4 && parts[0] === 'artifacts') return judgeArtifact(parts as ArtifactParts, at, rules);
+  if (parts.length === 4 && PLACES[parts[0]!]) return judgeArtifact(parts as ArtifactParts, at, rules);
   return undefined;
 }
 
-type ArtifactParts = [artifacts: string, model: string, revision: string, name: string];
+type ArtifactParts = [base: string, model: string, revision: string, name: string];
 
-function judgeArtifact([, model, revision, folder]: ArtifactParts, at: string, rules: PruneRules): Verdict {
+/** Names of what is registered in `<base>/<model>/<revision>/`. */
+const PLACES: Readonly<Record<string, RegExp>> = { artifacts: ARTIFACT_NAME, portable: /^dense-any-fp32$/ };
+
+function judgeArtifact([place, model, revision, folder]: ArtifactParts, at: string, rules: PruneRules): Verdict {
   const { kind, base, pid } = parseName(folder);
-  if (!ARTIFACT_NAME.test(base)) return undefined;
+  if (!PLACES[place]!.test(base)) return undefined;
   const isDead = processState(pid) === 'dead';
   if (kind === 'failed') return isDead ? { reason: 'failed-copy' } : undefined;
   if (kind === 'old' && existsSync(join(at, MANIFEST))) return { kept: 'a previous artifact that a replacement left' };
@@ -72,8 +75,8 @@ function isSuperseded(name: string, revision: string, folder: string): boolean {
   const model = MODELS.find((one) => one.name === name);
   if (!model || !/^[0-9a-f]{12}$/.test(revision)) return false;
   if (!model.revision.startsWith(revision)) return true;
-  const [, quantization, length] = ARTIFACT_NAME.exec(folder)!;
-  return quantization === undefined && !model.buckets.some((bucket) => String(bucket) === length);
+  const [, quantization, length] = ARTIFACT_NAME.exec(folder) ?? [];
+  return length !== undefined && quantization === undefined && !model.buckets.some((one) => String(one) === length);
 }
 
 /** A folder that another prune claimed: its own rule must still hold, and it must not be an artifact. */

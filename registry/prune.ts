@@ -145,7 +145,7 @@ function candidates(root: string, note: (path: string, error: unknown) => void):
       else if (path !== 'artifacts' || !NO_MODELS.has(name)) visit(`${path}/${name}`, depth - 1);
     }
   };
-  visit('artifacts', 3);
+  for (const path of ['artifacts', 'portable']) visit(path, 3);
   for (const path of FLAT) visit(path, 1);
   return found.sort();
 }

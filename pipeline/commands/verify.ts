@@ -5,12 +5,14 @@ import { findModel, MODELS } from '../../registry/models.js';
 import type { HashMemo } from '../../registry/tree.js';
 import { filesBelow, uniqueBytes } from '../../registry/usage.js';
 import { openContext, parseBuckets, printData } from '../edge.js';
+import type { Context } from '../events.js';
 import type { GlobalOptions } from '../options.js';
 import { bytesText, table } from '../text.js';
 
 interface VerifyOptions extends GlobalOptions {
   readonly length?: readonly string[];
   readonly all?: boolean;
+  readonly deep?: boolean;
 }
 
 /** What was found out; `unique` is the bytes of the right artifacts with shared files counted once. */
@@ -20,7 +22,10 @@ interface Findings {
   readonly unique: number;
 }
 
-/** `verify`: reads every byte, reports each artifact, changes nothing; exit code 1 when one fails. */
+/**
+ * `verify`: reads every byte, reports each artifact, changes nothing; exit code 1 when one fails. With `--deep` the
+ * gates of this machine run again on what is right.
+ */
 export async function verify(name: string | undefined, options: VerifyOptions): Promise<void> {
   const context = openContext(options);
   const chosen = choose(await listArtifacts(context.root), name, options.length);
@@ -29,18 +34,35 @@ export async function verify(name: string | undefined, options: VerifyOptions): 
       where: context.root,
       hint: `npm run build-artifacts -- --model ${name === undefined ? 'laya-tiny' : findModel(name).name}`,
     });
-  const memo: HashMemo = new Map();
-  const results: Verification[] = [];
-  for (const [done, listing] of chosen.entries()) {
-    context.signal.throwIfAborted();
-    context.emit({ kind: 'progress', label: 'verifying', done, total: chosen.length });
-    results.push(await verifyListing(context.root, listing, memo));
-  }
+  const results = await verifyAll(chosen, options.deep === true, context);
   const right = results.flatMap(({ artifact, digest }) => (artifact && digest ? [artifact] : []));
   const unique = uniqueBytes(right.flatMap(({ model }) => filesBelow(model)));
   const findings = { results, others: options.all ? await auditStore(context.root, context.now()) : [], unique };
   await printData(options.json ? JSON.stringify(records(findings), null, 1) : text(findings));
   if ([...results, ...findings.others].some(isFailure)) process.exitCode = 1;
+}
+
+async function verifyAll(chosen: readonly Listing[], isDeep: boolean, context: Context): Promise<Verification[]> {
+  const memo: HashMemo = new Map();
+  const deep = isDeep ? await openDeepCheck(context) : undefined;
+  const results: Verification[] = [];
+  for (const [done, listing] of chosen.entries()) {
+    context.signal.throwIfAborted();
+    context.emit({ kind: 'progress', label: 'verifying', done, total: chosen.length });
+    const result = await verifyListing(context.root, listing, memo);
+    const problem = result.artifact && !result.problem ? await deep?.problemOf(result.artifact) : undefined;
+    results.push(problem ? { ...result, problem } : result);
+  }
+  return results;
+}
+
+/** The gates bring the executor with them: loaded only when they are asked for. */
+async function openDeepCheck(context: Context) {
+  const [{ DeepCheck }, { portableToolchain }] = await Promise.all([
+    import('../deep.js'),
+    import('../toolchain/portable.js'),
+  ]);
+  return new DeepCheck(portableToolchain(), context);
 }
 
 function choose(listings: readonly Listing[], name: string | undefined, lengths: readonly string[] | undefined) {
@@ -69,7 +91,7 @@ function text({ results, others, unique }: Findings): string {
   );
   const notes = others.flatMap(({ path, problem, note }) => (problem ? [] : [`${path}: ${note}`]));
   const bytes = results.reduce((sum, { digest }) => sum + (digest?.bytes ?? 0), 0);
-  const right = results.filter(({ digest }) => digest).length;
+  const right = results.filter(({ digest, problem }) => digest && !problem).length;
   const summary = `${right} of ${results.length} artifacts are right, ${bytesText(bytes)} (${bytesText(unique)} on disk)`;
   return [table(['ARTIFACT', 'RESULT', 'SIZE'], rows), ...problems, ...notes, summary].join('\n');
 }

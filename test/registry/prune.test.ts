@@ -98,6 +98,12 @@ describe('planPrune', () => {
     ['an artifact of another revision', { [`${OLD_REVISION}/${MANIFEST}`]: '' }, undefined],
     ['a quarantined artifact', { 'artifacts/quarantine/x/QUARANTINED.json': '{}' }, undefined],
     ['a rejected record', { 'artifacts/rejected/x.json': '{}' }, undefined],
+    [
+      'a failed any-length graph',
+      { [`portable/laya/c5d78730f349/dense-any-fp32.failed-${DEAD}/x`]: '' },
+      'failed-copy',
+    ],
+    ['an any-length graph', { [`portable/laya/c5d78730f349/dense-any-fp32/${MANIFEST}`]: '' }, undefined],
     ['a lock', { 'artifacts/.locks/x.lock': '{}' }, undefined],
     [
       'other files',
@@ -137,7 +143,7 @@ describe('planPrune', () => {
   it('lists other revisions and buckets that are not offered only when asked, and no other variant', async () => {
     const root = folder();
     await artifact(root);
-    const superseded = [OLD_REVISION, PLACE.replace('L64', 'L32')];
+    const superseded = [OLD_REVISION, PLACE.replace('L64', 'L32'), 'portable/laya/0123456789ab/dense-any-fp32'];
     for (const path of superseded) await writeTree(root, { [`${path}/${MANIFEST}`]: '' });
     for (const path of [PLACE.replace('-L64', '-w8-pt-L64'), OLD_REVISION.replace('laya-tiny', 'other')])
       await writeTree(root, { [`${path}/${MANIFEST}`]: '' });
