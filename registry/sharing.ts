@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants, readdirSync, statSync } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { readTextSync } from '../schemas/door.js';
 import { isSystemError, LayaError } from '../schemas/errors.js';
 import { parseName } from './names.js';
@@ -50,11 +50,12 @@ export async function shareFiles(
   return shared;
 }
 
-/** Files that manifests of this model and revision list, whatever the bucket. What can't be read has none. */
+/** Files that manifests of the model's other buckets list; what is to be replaced goes. What can't be read has none. */
 function findCandidates(root: string, key: ArtifactKey): Candidate[] {
-  const parent = dirname(artifactFolder(root, key));
+  const own = artifactFolder(root, key);
+  const parent = dirname(own);
   return namesIn(parent)
-    .filter((name) => parseName(name).kind === 'plain')
+    .filter((name) => parseName(name).kind === 'plain' && name !== basename(own))
     .flatMap((name) => {
       const folder = join(parent, name);
       return listedFiles(folder).map((file) => ({ ...file, path: join(folder, COMPILED, file.path) }));
