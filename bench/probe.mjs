@@ -1,12 +1,12 @@
-// node bench/probe.mjs: what the probe protocol costs. Requests of the full size (d=1024, L=128) through the client to
-// laya-probe as `npm run test:swift` built it, whose stand-in for Core ML computes next to nothing: what is left is
-// rounding to FP16, pipes and frames. Then 10,000 requests, and the memory of both processes along them. No Mac, no ANE.
+// node --expose-gc bench/probe.mjs: what the probe protocol costs. Requests of the full size (d=1024, L=128) through the client to
+// laya-probe as `npm run test:swift` built it, whose stand-in for Core ML computes next to nothing and whose time is taken
+// off: what is left is pipes and frames, and rounding to FP16 where float32 goes in. Then 10,000 requests, and the memory of both processes along them. No Mac, no ANE.
 import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openProbe } from '../dist/runtime/probe/client.js';
-import { median, megabytes, print, root } from './lib.mjs';
+import { megabytes, print, root } from './lib.mjs';
 
 const [WIDTH, LENGTH, REQUESTS] = [1024, 128, 10_000];
 const SHAPES = {
@@ -32,10 +32,12 @@ async function writeModel(folder) {
 
 const resident = async (pid) =>
   Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
-const memory = async (child) => {
+/** Bytes resident in the client, of them in use on its heap and in buffers, and resident in the probe. */
+async function memory(child) {
   globalThis.gc?.();
-  return [await resident(process.pid), await resident(child)];
-};
+  const { heapUsed, external } = process.memoryUsage();
+  return [await resident(process.pid), heapUsed + external, await resident(child)];
+}
 
 const executable = execFileSync(process.execPath, [join(root, 'scripts', 'test-swift.mjs'), '--probe-path'], {
   encoding: 'utf8',
@@ -45,38 +47,44 @@ const path = await writeModel(join(folder, 'model.mlmodelc'));
 const probe = await openProbe({ executable, env: {}, models: [path], accept: ['stub'] });
 const child = (await readFile(`/proc/self/task/${process.pid}/children`, 'utf8')).trim().split(' ').at(-1);
 const model = probe.models[0];
-const inputs = Object.fromEntries(
+const floats = Object.fromEntries(
   Object.entries(SHAPES).map(([name, shape]) => [
     name,
     Float32Array.from({ length: count(shape) }, (_, i) => Math.sin(i)),
   ]),
 );
-const [walls, overheads] = [[], []];
-const sizes = [];
-for (let i = 1; i <= REQUESTS; i++) {
-  const started = performance.now();
-  const { predicted } = await model.predict(inputs);
-  const wall = performance.now() - started;
-  walls.push(wall);
-  overheads.push(wall - predicted / 1000);
-  if (i === REQUESTS / 10 || i === REQUESTS) sizes.push(await memory(child));
+const bits = Object.fromEntries(Object.entries(SHAPES).map(([name, shape]) => [name, new Uint16Array(count(shape))]));
+
+/** Wall milliseconds of requests, one after the other, without the time that the stand-in computed. */
+async function overheads(inputs, requests) {
+  const times = [];
+  for (let i = 0; i < requests; i++) {
+    const started = performance.now();
+    const { predicted } = await model.predict(inputs);
+    times.push(performance.now() - started - predicted / 1000);
+  }
+  return times.sort((a, b) => a - b);
 }
+
+const first = await overheads(floats, REQUESTS / 10);
+const before = await memory(child);
+const many = await overheads(floats, REQUESTS);
+const after = await memory(child);
+const raw = await overheads(bits, REQUESTS / 10);
 await probe.close();
 await rm(folder, { recursive: true });
 
-const at = (values, share) => [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * share)];
-const ms = (value) => `${value.toFixed(3)} ms`;
+const at = (values, share) => `${values[Math.floor((values.length - 1) * share)].toFixed(3)} ms`;
+const row = (name, values) => [name, ...[0.05, 0.5, 0.95].map((share) => at(values, share))];
 print(
-  ['REQUEST, d=1024 L=128', 'MEDIAN', '95 %'],
-  [
-    ['wall time', ms(median(walls)), ms(at(walls, 0.95))],
-    ['without the stand-in computing', ms(median(overheads)), ms(at(overheads, 0.95))],
-  ],
+  ['OVERHEAD OF A REQUEST', '5 %', 'MEDIAN', '95 %'],
+  [row('FP16 in', raw), row('float32 in', many), row('float32 in, first thousand', first)],
 );
 print(
-  ['RESIDENT', `AFTER ${REQUESTS / 10}`, `AFTER ${REQUESTS}`],
+  ['MEMORY', 'BEFORE', `AFTER ${REQUESTS} MORE`],
   [
-    ['client', megabytes(sizes[0][0]), megabytes(sizes[1][0])],
-    ['laya-probe', megabytes(sizes[0][1]), megabytes(sizes[1][1])],
+    ...['client, resident', 'client, in use', 'laya-probe, resident'].map((name, i) => {
+      return [name, megabytes(before[i]), megabytes(after[i])];
+    }),
   ],
 );

@@ -18,6 +18,7 @@ import {
 import {
   fillRequest,
   layoutOf,
+  type ProbeInput,
   type ProbeResult,
   type ProbeTensor,
   requestFrame,
@@ -120,13 +121,13 @@ export class ProbeModel implements Executable {
     this.#onRelease = onRelease;
   }
 
-  /** Row-major elements, rounded to FP16. Throws ProbeError (`Exchange.request`, and PROBE_INPUT). */
-  async run(inputs: Record<string, Float32Array>, signal?: AbortSignal): Promise<Record<string, Float32Array>> {
+  /** Row-major elements, rounded to FP16, or FP16 bits. Throws ProbeError (`Exchange.request`, and PROBE_INPUT). */
+  async run(inputs: Record<string, ProbeInput>, signal?: AbortSignal): Promise<Record<string, Float32Array>> {
     return (await this.predict(inputs, signal)).outputs;
   }
 
   /** The same, with the times that the probe measured. */
-  async predict(inputs: Record<string, Float32Array>, signal?: AbortSignal): Promise<ProbeResult> {
+  async predict(inputs: Record<string, ProbeInput>, signal?: AbortSignal): Promise<ProbeResult> {
     if (this.#released) throw new ProbeError('PROBE_CLOSED', 'the model was released', { hint: 'open it again' });
     const frame = this.#frames.pop() ?? requestFrame(this.#index, this.#layout);
     const freed = (): void => void this.#frames.push(frame);

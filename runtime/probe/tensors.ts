@@ -38,17 +38,22 @@ export function requestFrame(model: number, layout: TensorLayout): Buffer {
   return frame;
 }
 
+/** Elements of an input: numbers, which are rounded, or the bits of FP16 numbers, which are taken as they are. */
+export type ProbeInput = Float32Array | Uint16Array;
+
 /** Fills a request's frame. Throws ProbeError PROBE_INPUT: missing, unknown or of another length than the model's. */
-export function fillRequest(frame: Buffer, layout: TensorLayout, inputs: Record<string, Float32Array>): void {
+export function fillRequest(frame: Buffer, layout: TensorLayout, inputs: Record<string, ProbeInput>): void {
   const names = layout.tensors.map(({ name }) => name);
   for (const name of Object.keys(inputs)) {
     if (!names.includes(name)) refuse(name, `one of ${names.join(', ')}`, 'another input');
   }
   for (const { name, shape, offset, count } of layout.tensors) {
     const values: unknown = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
-    if (!isFloat32Array(values)) refuse(name, 'a Float32Array', values === undefined ? 'nothing' : typeof values);
+    if (!isFloats(values) && !isHalves(values)) refuse(name, 'a Float32Array or Uint16Array', typeof values);
     if (values.length !== count) refuse(name, `${count} elements, shape [${shape.join(', ')}]`, `${values.length}`);
-    narrowInto(values, halves(frame, HEADER_BYTES + offset, count));
+    const target = halves(frame, HEADER_BYTES + offset, count);
+    if (isHalves(values)) target.set(values);
+    else narrowInto(values, target);
   }
 }
 
@@ -82,8 +87,12 @@ function halves(buffer: Buffer, offset: number, count: number): Uint16Array {
   return new Uint16Array(buffer.buffer, buffer.byteOffset + offset, count);
 }
 
-function isFloat32Array(data: unknown): data is Float32Array {
+function isFloats(data: unknown): data is Float32Array {
   return Object.prototype.toString.call(data) === '[object Float32Array]';
+}
+
+function isHalves(data: unknown): data is Uint16Array {
+  return Object.prototype.toString.call(data) === '[object Uint16Array]';
 }
 
 function refuse(where: string, expected: string, found: string): never {

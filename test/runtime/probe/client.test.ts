@@ -86,6 +86,15 @@ describe('a probe', () => {
     await probe.close();
   });
 
+  test('takes FP16 bits as they are', async () => {
+    const probe = await opened();
+    const a = Uint16Array.from({ length: 33 }, (_, i) => 0x3c00 + i);
+    const b = Uint16Array.of(0xfc00, 0x0001);
+    const { y } = await probe.models[0]!.run({ a, b });
+    expect(y).toEqual(Float32Array.of(1, 2 ** -24, 1 + 2 / 1024, 2 ** -24));
+    await probe.close();
+  });
+
   test("refuses inputs that are not the model's, and goes on", async () => {
     const probe = await opened();
     const run = (inputs: object) => codeOf(() => probe.models[0]!.run(inputs as Record<string, Float32Array>));
