@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { exitCodeOf, printError } from './exit.js';
+import { addHubCommands } from './hub-commands.js';
 import type { GlobalOptions } from './options.js';
 import { addServeCommand } from './serve-command.js';
 import { addStoreCommands } from './store-commands.js';
@@ -58,6 +59,7 @@ function program(): Command {
     .argument('[model]', 'model name (default: all)')
     .option('--length <buckets...>', 'only these buckets')
     .option('--all', 'also rejected and quarantined records, and what builds left')
+    .option('--deep', 'run the gates of this machine again, too')
     .addOption(json())
     .action(async (model, options) => (await import('./commands/verify.js')).verify(model, merged(options)));
 
@@ -112,6 +114,7 @@ function program(): Command {
 
   const merged = <T extends object>(options: T): T & GlobalOptions => ({ ...cli.opts<GlobalOptions>(), ...options });
   addServeCommand(cli, merged);
+  addHubCommands(cli, merged);
   addStoreCommands(cli, merged);
   for (const command of cli.commands) command.exitOverride().configureHelp({ helpWidth: 80 });
   return cli;

@@ -37,3 +37,18 @@ export class InterruptedError extends LayaError<'INTERRUPTED'> {
     this.signal = signal;
   }
 }
+
+export type PublishErrorCode =
+  /** There is no token to write with. */
+  | 'TOKEN_MISSING'
+  /** The repository or branch is not there, and was not to be made. */
+  | 'REPO_MISSING'
+  /** Others were faster every time. */
+  | 'PUBLISH_RACE'
+  /** The hub does not have what was just committed. */
+  | 'PUBLISH_UNVERIFIED'
+  /** Something that belongs to this machine would be published. */
+  | 'PRIVATE_CONTENT';
+
+/** Nothing was published, or not what was to be. What was public before still is. */
+export class PublishError extends LayaError<PublishErrorCode> {}

@@ -117,7 +117,7 @@ async function isRegistered({ key, archive }: Unpacked, { root }: Context): Prom
 }
 
 /** Both gates on the model where it stands, and the manifest's text with what they measured. */
-async function proveImport(
+export async function proveImport(
   { order, archive }: Unpacked,
   candidate: Candidate,
   look: string,
@@ -132,7 +132,7 @@ async function proveImport(
   checkTree(archive.manifest, digest, candidate.model);
   const imported = {
     at: context.now().toISOString(),
-    from: basename(order.file),
+    from: order.from ?? basename(order.file),
     archive_sha256: archive.sha256,
     platform: order.toolchain.platform(archive.manifest.platform.coremltools ?? 'unknown'),
     placement,
@@ -167,7 +167,7 @@ function reportOf(
 }
 
 /** A gate's refusal as a record on disk. */
-async function reject(key: ArtifactKey, stage: string, error: LayaError, { root, now, emit }: Context) {
+export async function reject(key: ArtifactKey, stage: string, error: LayaError, { root, now, emit }: Context) {
   const facts = { ...key, createdAt: now() };
   const record = await recordRejection(root, facts, rejectionRecord(stage, error, facts));
   emit({ kind: 'rejected', bucket: key.bucket, record });

@@ -22,6 +22,8 @@ export interface ImportOrder {
   readonly sha256?: string;
   /** The artifact that it must hold. */
   readonly expect?: { readonly model: string; readonly bucket: number };
+  /** What the manifest is to say about where it came from; the file's name when absent. */
+  readonly from?: string;
   /** A local checkpoint folder in place of the pinned one. */
   readonly checkpoint?: string;
   readonly toolchain: Toolchain;
@@ -52,12 +54,17 @@ export async function unpack(
       key = checkClaim(manifest, order);
     },
   });
-  await writeFile(join(folder, MANIFEST), `${stringifyJson(archive.record, 1)}\n`, { flag: 'wx', mode: 0o644 });
+  await writeManifest(folder, archive);
   return { order, key: key!, archive, folder };
 }
 
+/** The manifest as it came, for the gates and for whoever looks into staging. */
+export async function writeManifest(folder: string, { record }: ReadArchive): Promise<void> {
+  await writeFile(join(folder, MANIFEST), `${stringifyJson(record, 1)}\n`, { flag: 'wx', mode: 0o644 });
+}
+
 /** Which artifact the manifest claims to be; refused unless it is one that this machine can prove. */
-function checkClaim(manifest: Manifest, { file, expect, toolchain }: ImportOrder): ArtifactKey {
+export function checkClaim(manifest: Manifest, { file, expect, toolchain }: ImportOrder): ArtifactKey {
   const { source, artifact } = manifest;
   if (expect && (expect.model !== source.model || expect.bucket !== artifact.length))
     throw new ArchiveError('ARCHIVE_OTHER', `the archive holds ${source.model} L${artifact.length}`, {

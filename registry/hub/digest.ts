@@ -37,3 +37,6 @@ export async function fileHasDigests(path: string, digests: readonly ContentDige
     await file.close();
   }
 }
+
+/** Git's digest of a blob with these bytes. Hex. */
+export const gitSha1 = (bytes: Uint8Array): string => startHash('git-sha1', bytes.length).update(bytes).digest('hex');

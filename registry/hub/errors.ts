@@ -29,6 +29,8 @@ export type HubErrorCode =
   | 'HUB_LISTING'
   | 'HUB_FILE_MISSING'
   | 'HUB_PIN'
+  /** The hub does not take a file or a commit, or answers in a way that can't be followed. */
+  | 'HUB_UPLOAD'
   /** The cache folder can't be read or written. */
   | 'HUB_CACHE';
 

@@ -94,8 +94,13 @@ export class HubTransport {
    *
    * @throws HubError as `json`
    */
-  async post(url: URL, body: string, type = 'application/json'): Promise<unknown> {
-    const headers = { 'content-type': type, accept: 'application/json' };
+  async post(
+    url: URL,
+    body: string,
+    type = 'application/json',
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<unknown> {
+    const headers = { accept: type.endsWith('ndjson') ? 'application/json' : type, ...more, 'content-type': type };
     const response = await this.request(url, { method: 'POST', headers, body: () => body });
     const text = await readText(response, MAX_REPLY_BYTES, url);
     return text.trim() === '' ? undefined : parseBody(text, url);

@@ -1,0 +1,228 @@
+import { join } from 'node:path';
+import { commitSet, type StagedArtifact } from '../registry/commit-set.js';
+import { writeFileDurably } from '../registry/durable.js';
+import { checkListed, type HubAccess, type OpenedIndex } from '../registry/index/repository.js';
+import { bucketsIn, selectEntries } from '../registry/index/select.js';
+import { locateArtifact } from '../registry/locate.js';
+import type { BuildLock } from '../registry/lock.js';
+import type { ModelSpec } from '../registry/models.js';
+import { type ArtifactKey, artifactFolder, COMPILED, MANIFEST } from '../registry/paths.js';
+import { findProblem, moveToQuarantine } from '../registry/quarantine.js';
+import { shareFiles } from '../registry/sharing.js';
+import { openStaging, type Staging, storeAccess } from '../registry/staging.js';
+import { lookAt } from '../registry/stamps.js';
+import { checkProvenWith } from '../runtime/checkpoint-pins.js';
+import { InterruptedError } from './errors.js';
+import type { Context } from './events.js';
+import { BUILD_HINT, checkProvable, openSource, profileChoice, type Source } from './fetch-source.js';
+import { explainHub } from './hub.js';
+import { proveImport, reject } from './import.js';
+import { lockArtifact } from './lock.js';
+import { isRefusal } from './report.js';
+import { download, sourceOf } from './stages/download.js';
+import { resolve } from './stages/resolve.js';
+import type { Unpacked } from './stages/unpack.js';
+import { Stopwatch } from './stopwatch.js';
+import type { Toolchain } from './toolchain/toolchain.js';
+
+/** What a fetch of one model was asked for. */
+export interface FetchOrder extends Source {
+  readonly model: ModelSpec;
+  /** Undefined: all that the index has for the profile. */
+  readonly buckets: readonly number[] | undefined;
+  /** Slug of the profile in place of this machine's. */
+  readonly profile?: string;
+  /** Also fetch what is registered and whole, and take its place. */
+  readonly force: boolean;
+  /** A local checkpoint folder in place of the pinned one. */
+  readonly checkpoint?: string;
+  readonly toolchain: Toolchain;
+}
+
+/** What became of one bucket. */
+export interface FetchRow {
+  readonly bucket: number;
+  /** `withheld`: right by itself, but another bucket of the set was refused. */
+  readonly outcome: 'registered' | 'already-registered' | 'rejected' | 'withheld';
+  /** The registered folder, or the rejected record. */
+  readonly path: string;
+  readonly source?: string;
+  readonly artifact_sha256?: string;
+  readonly bytes?: number;
+  readonly code?: string;
+  readonly reason?: string;
+}
+
+export interface FetchReport {
+  readonly model: string;
+  readonly repo: string;
+  /** The commit that was read; null when everything was there already. */
+  readonly commit: string | null;
+  readonly rows: readonly FetchRow[];
+  readonly seconds: number;
+}
+
+/**
+ * Index -> select -> download -> resolve -> place and parity of all -> registered, all or none (protocol §12.3). What is
+ * registered and passes a full verification stays without `force`; what does not goes to quarantine first. Throws
+ * HubError, IndexError, ArchiveError, Artifact*Error, StoreError; nothing is registered then.
+ */
+export async function fetchArtifacts(order: FetchOrder, hub: HubAccess, context: Context): Promise<FetchReport> {
+  const watch = new Stopwatch(context);
+  const early = order.buckets === undefined ? await openSource(order, hub, context) : undefined;
+  const wanted = order.buckets ?? bucketsIn(early!.index, order.model, profileChoice(order));
+  const locks = await lockAll(order.model, wanted, context);
+  try {
+    const { rows, missing } = await inspect(order, wanted, context);
+    const report = (opened?: OpenedIndex, more: readonly FetchRow[] = []): FetchReport => ({
+      model: order.model.name,
+      repo: order.repo,
+      commit: opened?.place.revision ?? null,
+      rows: [...rows, ...more].sort((a, b) => a.bucket - b.bucket),
+      seconds: watch.total(),
+    });
+    if (missing.length === 0) return report(early);
+    const opened = early ?? (await openSource(order, hub, context));
+    const got = await inStaging(watch, context, (staging) =>
+      fetchSet({ order, opened, hub, missing, locks }, staging, watch, context),
+    );
+    return report(opened, got);
+  } finally {
+    for (const lock of locks) await lock.release();
+  }
+}
+
+/** A bucket that is to be fetched; `replace` when a whole artifact stands there. */
+interface Missing {
+  readonly bucket: number;
+  readonly replace: boolean;
+}
+
+/** Rows of what may stay, and what has to be fetched. A corrupt copy is in quarantine afterwards. */
+async function inspect({ model, force }: FetchOrder, buckets: readonly number[], { root, now, emit }: Context) {
+  const rows: FetchRow[] = [];
+  const missing: Missing[] = [];
+  for (const bucket of buckets) {
+    const key = { model, bucket };
+    const folder = await locateArtifact(root, key);
+    const problem = folder === undefined ? undefined : await findProblem(root, key);
+    if (folder !== undefined && !problem && !force) {
+      rows.push({ bucket, outcome: 'already-registered', path: folder });
+      continue;
+    }
+    if (problem) {
+      const name = await moveToQuarantine(root, key, { reason: problem.message, now: now() });
+      if (name) emit({ kind: 'skipped', bucket, reason: `${problem.code}, now in quarantine as ${name}` });
+    }
+    missing.push({ bucket, replace: folder !== undefined && !problem });
+  }
+  return { rows, missing };
+}
+
+async function lockAll(model: ModelSpec, buckets: readonly number[], context: Context): Promise<BuildLock[]> {
+  const locks: BuildLock[] = [];
+  try {
+    for (const bucket of buckets) locks.push(await lockArtifact({ model, bucket }, context));
+    return locks;
+  } catch (error) {
+    for (const lock of locks) await lock.release();
+    throw error;
+  }
+}
+
+async function inStaging<T>(watch: Stopwatch, { root, now }: Context, work: (staging: Staging) => Promise<T>) {
+  const staging = await openStaging(root, 'fetch', now());
+  try {
+    const result = await storeAccess(root, () => work(staging));
+    await staging.remove();
+    return result;
+  } catch (error) {
+    if (error instanceof InterruptedError) await staging.abandon(watch.running ?? 'fetch');
+    else await staging.remove();
+    throw error;
+  }
+}
+
+interface SetOrder {
+  readonly order: FetchOrder;
+  readonly opened: OpenedIndex;
+  readonly hub: HubAccess;
+  readonly missing: readonly Missing[];
+  readonly locks: readonly BuildLock[];
+}
+
+async function fetchSet(set: SetOrder, staging: Staging, watch: Stopwatch, context: Context): Promise<FetchRow[]> {
+  const { order, opened, hub, missing, locks } = set;
+  const { model, toolchain, checkpoint } = order;
+  const buckets = missing.map(({ bucket }) => bucket);
+  const entries = selectEntries(opened.index, opened.where, model, buckets, profileChoice(order));
+  for (const entry of entries) {
+    checkProvable(entry, toolchain, opened.where);
+    checkListed(entry, opened);
+  }
+  const more = checkpoint === undefined ? {} : { checkpoint };
+  const fetched = watch.stage(download, { order: { model, entries, opened, hub, toolchain, ...more }, staging });
+  const unpacked = await fetched.catch((error: unknown) => {
+    throw explainHub(error, `prebuilt artifacts of ${order.repo} at ${opened.place.revision}`, BUILD_HINT);
+  });
+  const refused = await proveAll(
+    unpacked,
+    { model, buckets, force: true, toolchain, ...more },
+    staging,
+    watch,
+    context,
+  );
+  const sources = entries.map((entry) => sourceOf(opened, entry));
+  if (refused)
+    return unpacked.map((one, i) =>
+      one === refused.unpacked
+        ? { ...rowOf(one, sources[i]!, 'rejected', context), ...refused.record }
+        : rowOf(one, sources[i]!, 'withheld', context),
+    );
+  for (const lock of locks) await lock.assertHeld();
+  const staged: StagedArtifact[] = unpacked.map(({ key, folder }, i) => ({
+    key,
+    folder,
+    replace: missing[i]!.replace,
+  }));
+  const outcomes = await commitSet(context.root, staged, { now: context.now });
+  return unpacked.map((one, i) => rowOf(one, sources[i]!, outcomes[i]!, context));
+}
+
+/** The gates on every model in staging, each manifest completed there; the first refusal ends it. */
+async function proveAll(
+  all: readonly Unpacked[],
+  build: Parameters<typeof resolve>[0],
+  staging: Staging,
+  watch: Stopwatch,
+  context: Context,
+): Promise<{ unpacked: Unpacked; record: { path: string; code: string; reason: string } } | undefined> {
+  const resolved = await watch.stage(resolve, build);
+  for (const unpacked of all) {
+    const { key, folder, archive } = unpacked;
+    const model = join(folder, COMPILED);
+    watch.startBucket(key.bucket);
+    checkProvenWith({ key, folder, model, manifest: archive.manifest }, resolved.files);
+    await shareFiles(context.root, key, model, archive.tree);
+    const { own: look } = await lookAt(model);
+    const candidate = { resolved, bucket: key.bucket, model, temp: staging.temp };
+    try {
+      const text = await proveImport(unpacked, candidate, look, watch, context);
+      await writeFileDurably(join(folder, MANIFEST), text);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      return { unpacked, record: await reject(key, watch.running ?? 'fetch', error, context) };
+    }
+  }
+  return undefined;
+}
+
+function rowOf(
+  { key, archive }: { key: ArtifactKey; archive: Unpacked['archive'] },
+  source: string,
+  outcome: FetchRow['outcome'],
+  { root }: Context,
+): FetchRow {
+  const { v1, bytes } = archive.tree;
+  return { bucket: key.bucket, outcome, path: artifactFolder(root, key), source, artifact_sha256: v1, bytes };
+}

@@ -1,0 +1,38 @@
+import { type Command, Option } from 'commander';
+
+/** Adds the commands that hand artifacts out and take them in. Each one's module is loaded only when it runs. */
+export function addHubCommands(cli: Command, merged: <T extends object>(options: T) => T): void {
+  const json = (): Option => new Option('--json', 'print one JSON document');
+  const offline = (): Option => new Option('--offline', 'never use the network');
+
+  cli
+    .command('fetch')
+    .description('get prebuilt artifacts, run the gates of this machine, register')
+    .argument('[model]', 'model name')
+    .option('--length <buckets...>', 'only these buckets (default: all offered)')
+    .option('--all', 'all that there is for this machine, of one model or of every one')
+    .option('--list', 'only tell what there is')
+    .option('--repo <owner/name>', 'a repository that publish has written to')
+    .option('--revision <revision>', 'a commit, branch or tag of it')
+    .option('--profile <slug>', "a profile in place of this machine's")
+    .option('--force', 'take the place of what is registered')
+    .option('--allow-rollback', 'take an index older than the last one seen')
+    .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
+    .addOption(json())
+    .addOption(offline())
+    .action(async (model, options) => (await import('./commands/fetch.js')).fetch(model, merged(options)));
+
+  cli
+    .command('publish')
+    .description('upload registered artifacts and add them to the index')
+    .argument('[models...]', 'model names (default: all that are registered)')
+    .requiredOption('--repo <owner/name>', 'the repository')
+    .option('--length <buckets...>', 'only these buckets')
+    .option('--revision <branch>', 'the branch', 'main')
+    .option('--create', 'make the repository or branch where it is missing')
+    .option('--private', 'make it a private one')
+    .option('--tag <name>', 'tag the commit')
+    .option('--dry-run', 'print what would be done, and do nothing')
+    .addOption(json())
+    .action(async (models, options) => (await import('./commands/publish.js')).publish(models, merged(options)));
+}

@@ -1,0 +1,269 @@
+import { createBranch, createRepository, createTag, makeCommit } from '../registry/hub/commit.js';
+import { gitSha1 } from '../registry/hub/digest.js';
+import { HubError } from '../registry/hub/errors.js';
+import { fetchListing, type HubFile } from '../registry/hub/listing.js';
+import { inParallel } from '../registry/hub/parallel.js';
+import { checkRevision, headCommit } from '../registry/hub/revision.js';
+import type { HubTransport } from '../registry/hub/transport.js';
+import { uploadLarge } from '../registry/hub/upload.js';
+import { INDEX, indexText, mergeIndex, says } from '../registry/index/prebuilt.js';
+import { type HubAccess, openIndex, staleEntry } from '../registry/index/repository.js';
+import type { ArtifactKey } from '../registry/paths.js';
+import { openStaging, storeAccess } from '../registry/staging.js';
+import type { PrebuiltIndex } from '../schemas/generated/types.js';
+import { InterruptedError, PublishError } from './errors.js';
+import type { Context } from './events.js';
+import { type Packed, pack } from './stages/pack.js';
+import { Stopwatch } from './stopwatch.js';
+
+/** What is to be published, and where. */
+export interface PublishOrder {
+  readonly repo: string;
+  readonly branch: string;
+  readonly keys: readonly ArtifactKey[];
+  /** Make the repository or branch where it is missing. */
+  readonly create: boolean;
+  readonly isPrivate: boolean;
+  readonly tag?: string;
+  readonly dryRun: boolean;
+}
+
+/** What is done about one archive: its entry is new, takes the place of another, or is there already. */
+export interface PublishRow {
+  readonly model: string;
+  readonly bucket: number;
+  readonly action: 'add' | 'replace' | 'keep';
+  readonly path: string;
+  readonly bytes: number;
+  readonly archive_sha256: string;
+  readonly artifact_sha256: string;
+}
+
+export interface PublishReport {
+  readonly repo: string;
+  readonly branch: string;
+  readonly outcome: 'published' | 'unchanged' | 'planned';
+  /** The commit that has it all; of a plan, the one that would be the parent, null for a new repository. */
+  readonly commit: string | null;
+  readonly generation: number | null;
+  readonly rows: readonly PublishRow[];
+  /** Entries of others whose archives the repository does not have. */
+  readonly dangling: readonly string[];
+  readonly seconds: number;
+}
+
+/** The branch as it was read, at one commit. */
+interface Head {
+  readonly commit: string | null;
+  readonly listing: readonly HubFile[];
+  readonly index: PrebuiltIndex | undefined;
+}
+
+/** What one commit on top of a head has to change. */
+interface Plan {
+  readonly head: Head;
+  readonly index: PrebuiltIndex;
+  readonly rows: readonly PublishRow[];
+  /** Archives that the head does not have at their paths. */
+  readonly uploads: readonly Packed[];
+  readonly isDone: boolean;
+}
+
+/** Others that may be faster before this gives up. */
+const RACES = 10;
+
+/**
+ * Packs registered artifacts, verified on the way, and publishes archives and index as one commit on top of the branch's
+ * head (docs/publishing.md). A lost race is run again on the new head; after an error that leaves open what happened,
+ * the head tells. Throws PublishError, HubError, IndexError, Artifact*Error.
+ */
+export async function publishArtifacts(order: PublishOrder, hub: HubAccess, context: Context): Promise<PublishReport> {
+  const watch = new Stopwatch(context);
+  checkRevision(order.branch);
+  await readHead(order, hub);
+  const staging = await openStaging(context.root, 'publish', context.now());
+  try {
+    const packed = await storeAccess(context.root, () => watch.stage(pack, { keys: order.keys, staging }));
+    const { outcome, plan, commit } = await publish(order, packed, hub, context);
+    if (order.tag !== undefined && commit !== null && outcome !== 'planned')
+      await createTag(hub.transport, order.repo, commit, order.tag);
+    await staging.remove();
+    const { repo, branch } = order;
+    const { rows, index } = plan;
+    const dangling = danglingPaths(plan);
+    return {
+      repo,
+      branch,
+      outcome,
+      commit,
+      generation: index.generation ?? null,
+      rows,
+      dangling,
+      seconds: watch.total(),
+    };
+  } catch (error) {
+    if (error instanceof InterruptedError) await staging.abandon('publish');
+    else await staging.remove();
+    throw error;
+  }
+}
+
+interface Published {
+  readonly outcome: PublishReport['outcome'];
+  readonly plan: Plan;
+  readonly commit: string | null;
+}
+
+async function publish(
+  order: PublishOrder,
+  packed: readonly Packed[],
+  hub: HubAccess,
+  context: Context,
+): Promise<Published> {
+  const uploaded = new Set<string>();
+  const lookUp = async (): Promise<Plan> => makePlan(await readHead(order, hub), packed, context.now());
+  for (let race = 1, before = false; ; race++, before = true) {
+    try {
+      return await hub.transport.retrying(async () => {
+        const plan = await lookUp();
+        if (plan.isDone) return { plan, outcome: before ? 'published' : 'unchanged', commit: plan.head.commit };
+        if (order.dryRun) return { plan, outcome: 'planned', commit: plan.head.commit };
+        before = true;
+        return commitPlan(order, plan, uploaded, hub, context);
+      });
+    } catch (error) {
+      if (!(error instanceof HubError) || order.dryRun) throw error;
+      if (error.code === 'HUB_CONFLICT' && race < RACES) continue;
+      const plan = error.transient || error.code === 'HUB_CONFLICT' ? await lookUp().catch(() => undefined) : undefined;
+      if (plan?.isDone) return { plan, outcome: 'published', commit: plan.head.commit };
+      throw error.code === 'HUB_CONFLICT' ? lostRaces(order, error) : error;
+    }
+  }
+}
+
+async function commitPlan(
+  order: PublishOrder,
+  plan: Plan,
+  uploaded: Set<string>,
+  { transport }: HubAccess,
+  context: Context,
+): Promise<Published> {
+  const { repo, branch } = order;
+  const { head, index, uploads } = plan;
+  const parent = head.commit ?? (await makeRepository(order, transport));
+  const fresh = uploads.filter(({ sha256 }) => !uploaded.has(sha256));
+  await uploadAll(order, fresh, transport, context);
+  for (const { sha256 } of fresh) uploaded.add(sha256);
+  const text = indexText(index);
+  const commit = await makeCommit(transport, {
+    repo,
+    branch,
+    parent,
+    message: messageOf(plan.rows),
+    large: uploads.map((one) => ({ ...one, target: one.entry.path })),
+    texts: [{ target: INDEX, text }],
+  });
+  await readBack(transport, { repo, revision: commit }, uploads, text);
+  return { plan, outcome: 'published', commit };
+}
+
+async function uploadAll(
+  { repo, branch }: PublishOrder,
+  files: readonly Packed[],
+  transport: HubTransport,
+  { emit }: Context,
+): Promise<void> {
+  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  const sent = new Map<string, number>();
+  await inParallel(files, (file) =>
+    uploadLarge(transport, repo, branch, file, (bytes) => {
+      sent.set(file.path, bytes);
+      const done = [...sent.values()].reduce((sum, one) => sum + one);
+      emit({ kind: 'progress', label: `uploading to ${repo}`, done, total });
+    }),
+  );
+}
+
+/** The head of the branch, its files and index; all empty where the repository or branch is still to be made. */
+async function readHead(order: PublishOrder, hub: HubAccess): Promise<Head> {
+  const { repo, branch, create } = order;
+  try {
+    const commit = await headCommit(hub.transport, repo, branch);
+    const listing = await fetchListing(hub.transport, { repo, revision: commit });
+    const hasIndex = listing.some(({ path }) => path === INDEX);
+    return { commit, listing, index: hasIndex ? (await openIndex(hub, repo, commit)).index : undefined };
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code !== 'HUB_NOT_FOUND') throw error;
+    if (create) return { commit: null, listing: [], index: undefined };
+    throw new PublishError('REPO_MISSING', `there is no ${repo} with a branch ${branch}`, {
+      where: error.where ?? repo,
+      found: error.found,
+      hint: 'add --create to make it',
+      cause: error,
+    });
+  }
+}
+
+/** Makes what is missing; its first commit. */
+async function makeRepository({ repo, branch, isPrivate }: PublishOrder, transport: HubTransport): Promise<string> {
+  await createRepository(transport, repo, isPrivate);
+  if (branch !== 'main') await createBranch(transport, repo, branch);
+  return headCommit(transport, repo, branch);
+}
+
+function makePlan(head: Head, packed: readonly Packed[], now: Date): Plan {
+  const entries = packed.map(({ entry }) => entry);
+  const index = mergeIndex(head.index, entries, now);
+  const uploads = packed.filter(({ entry }) => staleEntry(entry, head.listing) !== undefined);
+  const rows = packed.map(({ key, entry }): PublishRow => {
+    const before = head.index?.artifacts.find(({ path }) => path === entry.path);
+    const { path, bytes, archive_sha256, artifact_sha256 } = entry;
+    const action = says(before, entry) ? 'keep' : before ? 'replace' : 'add';
+    return { model: key.model.name, bucket: key.bucket, action, path, bytes, archive_sha256, artifact_sha256 };
+  });
+  return { head, index, rows, uploads, isDone: index === head.index && uploads.length === 0 };
+}
+
+function danglingPaths({ index, head, uploads }: Plan): string[] {
+  const uploaded = new Set(uploads.map(({ entry }) => entry.path));
+  return index.artifacts
+    .filter((entry) => !uploaded.has(entry.path) && staleEntry(entry, head.listing) !== undefined)
+    .map(({ path }) => path);
+}
+
+/** Throws PublishError PUBLISH_UNVERIFIED unless the commit lists every file with the size and digest it was sent with. */
+async function readBack(
+  transport: HubTransport,
+  at: { repo: string; revision: string },
+  uploads: readonly Packed[],
+  text: string,
+): Promise<void> {
+  const listing = await fetchListing(transport, at);
+  const wrong = uploads.flatMap(({ entry }) => {
+    const found = staleEntry(entry, listing);
+    return found === undefined ? [] : [`${entry.path}: ${found}`];
+  });
+  const index = listing.find(({ path }) => path === INDEX);
+  if (index?.blobId !== gitSha1(Buffer.from(text))) wrong.push(`${INDEX}: ${index ? 'other bytes' : 'missing'}`);
+  if (wrong.length === 0) return;
+  throw new PublishError('PUBLISH_UNVERIFIED', 'the hub does not have what was just committed', {
+    where: `${at.repo}@${at.revision}`,
+    expected: 'sizes and digests as they were sent',
+    found: wrong,
+    hint: 'run the command again; if it stays so, tell the operator of the hub',
+  });
+}
+
+function messageOf(rows: readonly PublishRow[]): string {
+  const changed = rows.filter(({ action }) => action !== 'keep');
+  const names = (changed.length > 0 ? changed : rows).map(({ model, bucket }) => `${model} L${bucket}`);
+  return `Publish ${names.slice(0, 12).join(', ')}${names.length > 12 ? ` and ${names.length - 12} more` : ''}`;
+}
+
+function lostRaces({ repo, branch }: PublishOrder, cause: HubError): PublishError {
+  return new PublishError('PUBLISH_RACE', `others moved ${branch} ${RACES} times meanwhile`, {
+    where: repo,
+    hint: 'run the command again when fewer jobs publish at once',
+    cause,
+  });
+}
