@@ -25,12 +25,12 @@ interface Judged extends Partial<Gated> {
   readonly action: { readonly act_probability: number };
 }
 
-export interface ChoiceAnswer extends Judged {
+export interface ChoiceAnswer<L extends string | number | boolean = string | number | boolean> extends Judged {
   readonly type: 'choice';
   /** The most probable label, as the question wrote it. */
-  readonly choice: string | number | boolean;
+  readonly choice: L;
   /** By label; without a prototype. JavaScript lists number-like labels first, `answersToJson` doesn't. */
-  readonly probabilities: Readonly<Record<string, number>>;
+  readonly probabilities: Readonly<Record<L extends string ? L : string, number>>;
 }
 
 export interface ScoreAnswer extends Judged {

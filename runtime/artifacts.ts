@@ -10,10 +10,14 @@ import { UnsupportedShapeError } from './errors.js';
 export type ArtifactSet = ReadonlyMap<number, OpenedArtifact>;
 
 /**
- * Reads the manifests of a model's registered artifacts. Throws ArtifactMissingError when there is none, and the
- * manifest's own error when one can't be used: nothing is passed over in silence.
+ * Reads the manifests of a model's registered artifacts. Throws the manifest's own error when one can't be used: nothing
+ * is passed over in silence; and ArtifactMissingError when there is none, unless `optional`.
  */
-export async function openArtifacts(root: string, model: ModelSpec): Promise<Map<number, OpenedArtifact>> {
+export async function openArtifacts(
+  root: string,
+  model: ModelSpec,
+  optional = false,
+): Promise<Map<number, OpenedArtifact>> {
   const found = new Map<number, OpenedArtifact>();
   for (const bucket of model.buckets) {
     const key = { model, bucket };
@@ -22,7 +26,7 @@ export async function openArtifacts(root: string, model: ModelSpec): Promise<Map
     requirePortable(artifact);
     found.set(bucket, artifact);
   }
-  if (found.size === 0) await requireArtifact(root, { model, bucket: model.buckets[0]! });
+  if (found.size === 0 && !optional) await requireArtifact(root, { model, bucket: model.buckets[0]! });
   return found;
 }
 
@@ -59,7 +63,7 @@ export function bucketFor(tokens: number, model: ModelSpec, artifacts: ArtifactS
       {
         expected: model.buckets,
         found: tokens,
-        hint: 'shorten the text or the question; nothing is cut to fit a bucket',
+        hint: `shorten it, or build what holds it: npm run build-artifacts -- --model ${model.name} --graph any-length`,
       },
     );
   const registered = [...artifacts.keys()].find((bucket) => bucket >= tokens);

@@ -1,6 +1,5 @@
 import { ArtifactRevisionError } from '../registry/errors.js';
 import type { ModelSpec } from '../registry/models.js';
-import type { OpenedArtifact } from '../registry/read.js';
 import { contentRevision } from './checkpoint.js';
 import { CheckpointError } from './errors.js';
 
@@ -24,11 +23,16 @@ export function checkPins(model: ModelSpec, files: Readonly<Record<string, strin
   if (revision !== model.revision) refuse('the digest of the checkpoint files', model.revision, revision);
 }
 
+/** Anything registered whose manifest names the checkpoint files it was proven with. */
+interface Proven {
+  readonly manifest: { readonly checkpoint?: { readonly files: Readonly<Record<string, string>> } };
+}
+
 /**
  * The host's part of the model (tokenizer, embeddings, action head, configuration) must be the one that the artifact
  * was proven with. Throws ArtifactRevisionError SOURCE_MISMATCH.
  */
-export function checkProvenWith(artifact: OpenedArtifact, files: Readonly<Record<string, string>>): void {
+export function checkProvenWith<A extends Proven>(artifact: A, files: Readonly<Record<string, string>>): void {
   for (const [path, expected] of Object.entries(artifact.manifest.checkpoint?.files ?? {})) {
     if (files[path] === expected) continue;
     throw new ArtifactRevisionError('SOURCE_MISMATCH', `${path} is not the file the artifact was proven with`, {

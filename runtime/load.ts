@@ -45,27 +45,29 @@ export async function loadArtifact(root: string, key: ArtifactKey, options: Load
   return { artifact, ...value };
 }
 
-/** The artifacts of one model, each loaded on first use; a load that failed is tried again the next time. */
-export class ArtifactLoader {
-  readonly #load: (bucket: number) => Promise<LoadedArtifact>;
-  readonly #loaded = new Map<number, Promise<LoadedArtifact>>();
+/** What was loaded for one model, each by its key on first use; a load that failed is tried again the next time. */
+export class LoadedByKey<K, T> {
+  readonly #load: (key: K) => Promise<T>;
+  readonly #release: (loaded: T) => Promise<void>;
+  readonly #loaded = new Map<K, Promise<T>>();
 
-  constructor(load: (bucket: number) => Promise<LoadedArtifact>) {
+  constructor(load: (key: K) => Promise<T>, release: (loaded: T) => Promise<void>) {
     this.#load = load;
+    this.#release = release;
   }
 
-  load(bucket: number): Promise<LoadedArtifact> {
-    const known = this.#loaded.get(bucket);
+  load(key: K): Promise<T> {
+    const known = this.#loaded.get(key);
     if (known) return known;
-    const loading = this.#load(bucket);
-    this.#loaded.set(bucket, loading);
-    loading.catch(() => this.#loaded.delete(bucket));
+    const loading = this.#load(key);
+    this.#loaded.set(key, loading);
+    loading.catch(() => this.#loaded.delete(key));
     return loading;
   }
 
   /** Releases what was loaded. */
   async close(): Promise<void> {
-    for (const loading of this.#loaded.values())
-      await loading.then(({ executable }) => executable.release()).catch(() => undefined);
+    for (const loading of this.#loaded.values()) await loading.then(this.#release).catch(() => undefined);
+    this.#loaded.clear();
   }
 }

@@ -1,3 +1,4 @@
+import { buildDense } from '../pipeline/dense/build.js';
 import { buildArtifacts } from '../pipeline/line.js';
 import { findModel } from '../registry/models.js';
 import { testContext, testOrder } from './pipeline/context.js';
@@ -6,4 +7,10 @@ import { testContext, testOrder } from './pipeline/context.js';
 export async function registerLayaTiny(root: string, buckets = findModel('laya-tiny').buckets): Promise<void> {
   const { rows } = await buildArtifacts(testOrder({ buckets }), testContext(root));
   if (rows.some(({ outcome }) => outcome === 'rejected')) throw new Error(JSON.stringify(rows));
+}
+
+/** Builds laya-tiny's any-length graph below a root. */
+export async function registerLayaTinyDense(root: string): Promise<void> {
+  const { outcome } = await buildDense(testOrder(), testContext(root));
+  if (outcome === 'rejected') throw new Error('the any-length graph was refused');
 }

@@ -89,7 +89,7 @@ describe('Laya on the registered artifacts', () => {
     expect(await codeOf(() => Laya.open('gpt', { env }))).toBe('MODEL_UNKNOWN');
     expect(await codeOf(() => Laya.open('laya-tiny', { root: `${root}-gone`, env }))).toBe('ARTIFACT_MISSING');
     await using laya = await Laya.open('laya-tiny', { env });
-    expect(await codeOf(() => laya.predict({ context: 'x', questions: { a: { type: 'rank' } } }))).toBe(
+    expect(await codeOf(() => laya.predict({ context: 'x', questions: { a: { type: 'rank' } } as unknown }))).toBe(
       'QUESTION_INVALID',
     );
   });
