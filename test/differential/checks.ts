@@ -20,9 +20,13 @@ const LAYA_APPLE_ACCEPTS = new Set([
 
 const isAnswered = (one: Case['upstream']): one is Answered => 'rows' in one;
 
-/** S01 to S05, S08: the same requests are taken, with the same token ids and markers; answers are formatted to the byte. */
-export async function checkPrompts(cases: readonly Case[], tokenizer: PromptTokenizer): Promise<void> {
+/**
+ * S01 to S05, S08: the same requests are taken, with the same token ids and markers. Answers are formatted to the byte; a
+ * last digit may differ where float32 sums of other processors fall on the other side of a half. Gives how many differ so.
+ */
+export async function checkPrompts(cases: readonly Case[], tokenizer: PromptTokenizer): Promise<number> {
   const problems: string[] = [];
+  let lastDigits = 0;
   for (const { id, kind, request, upstream } of cases) {
     const ours = await prepareOurs(tokenizer, request);
     if (!isAnswered(upstream) || typeof ours === 'string') {
@@ -30,12 +34,14 @@ export async function checkPrompts(cases: readonly Case[], tokenizer: PromptToke
       continue;
     }
     if (JSON.stringify(rowsOf(ours)) !== JSON.stringify(upstream.rows)) problems.push(`${id}: other token ids`);
-    const [answers, usage] = formatted(request, ours, upstream);
-    if (answers !== textOf(upstream.answers))
-      problems.push(`${id}: answers ${answers}, not ${textOf(upstream.answers)}`);
-    if (usage !== textOf(upstream.usage)) problems.push(`${id}: usage ${usage}, not ${textOf(upstream.usage)}`);
+    const { answers, usage } = formatted(request, ours, upstream);
+    if (pythonJson(usage) !== pythonJson(upstream.usage)) problems.push(`${id}: usage ${pythonJson(usage)}`);
+    if (pythonJson(answers) === pythonJson(upstream.answers)) continue;
+    lastDigits++;
+    problems.push(...answerDifferences(answers, upstream.answers, 0).map((one) => `${id}: ${one}`));
   }
   expect(problems).toEqual([]);
+  return lastDigits;
 }
 
 /** laya-apple's prompt code: the same ids wherever both take a request, which it knows all fields of. */
@@ -74,11 +80,9 @@ export async function checkAnswers(cases: readonly Case[], laya: Laya, tolerance
   return compared;
 }
 
-const textOf = (json: JsonObject): string => pythonJson(json);
-
-/** Logits of the artifacts against upstream's; gives the largest difference of a logit and of an action's. */
-export async function checkLogits(cases: readonly Case[], model: OpenModel, bound: number): Promise<number> {
-  let largest = 0;
+/** Differences of the bucket artifacts' logits from upstream's: the largest of each row, ascending. */
+export async function logitDifferences(cases: readonly Case[], model: OpenModel): Promise<number[]> {
+  const largest: number[] = [];
   for (const { upstream } of cases) {
     if (!isAnswered(upstream)) continue;
     for (const [i, [ids, markers, type]] of upstream.rows.entries()) {
@@ -86,10 +90,8 @@ export async function checkLogits(cases: readonly Case[], model: OpenModel, boun
       const { executable } = await model.load(bucket);
       const rowModel = { host: model.host, executable, bucket, padId: model.tokenizer.pad.id };
       const { logits } = await forwardRow(rowModel, { ids, markers, qtype: type as 0 | 1 | 2 });
-      for (const [k, wanted] of upstream.logits[i]!.entries())
-        largest = Math.max(largest, Math.abs(logits[k]! - wanted));
+      largest.push(Math.max(...upstream.logits[i]!.map((wanted, k) => Math.abs(logits[k]! - wanted))));
     }
   }
-  expect(largest).toBeLessThan(bound);
-  return largest;
+  return largest.sort((a, b) => a - b);
 }

@@ -4,7 +4,6 @@ import { type Calibration, temperatures } from '../../runtime/calibration.js';
 import { parseMinConfidence } from '../../runtime/confidence-gate.js';
 import { InvalidRequestError } from '../../runtime/errors.js';
 import { type Prepared, prepare } from '../../runtime/prompt.js';
-import { pythonJson } from '../../runtime/pyjson.js';
 import { parseQuestions } from '../../runtime/questions.js';
 import type { PromptTokenizer } from '../../runtime/tokenizer.js';
 import { usageOf, usageToJson } from '../../runtime/usage.js';
@@ -104,13 +103,15 @@ export const rowsOf = ({ rows }: Prepared): Row[] => rows.map(({ ids, markers, q
 
 const CALIBRATION: Calibration = temperatures(NO_CALIBRATION);
 
-/** What our code makes of upstream's logits, as Python prints it: `[answers, usage]`. */
-export function formatted(text: string, prepared: Prepared, { logits, actions }: Answered): [string, string] {
+/** What our code makes of upstream's logits. */
+export function formatted(text: string, prepared: Prepared, { logits, actions }: Answered) {
   const outputs = logits.map((row, i) => ({ logits: row, actionLogits: actions[i]! }));
   const minConfidence = parseMinConfidence(partsOf(text).minConfidence);
   const answers = formatAnswers(prepared.questions, outputs, CALIBRATION, minConfidence);
-  const usage = usageToJson(prepared, usageOf(prepared));
-  return [pythonJson(answersToJson(prepared.questions, answers)), pythonJson(usage)];
+  return {
+    answers: answersToJson(prepared.questions, answers),
+    usage: usageToJson(prepared, usageOf(prepared)),
+  };
 }
 
 /**
@@ -133,21 +134,23 @@ function compareAnswer(found: JsonObject, reference: JsonObject, tolerance: numb
   const unsure = isNearThreshold(reference, tolerance);
   const fields = (json: JsonObject): string => [...json.keys()].filter((key) => !unsure || !GATED.has(key)).join();
   if (fields(found) !== fields(reference)) return [`fields ${fields(found)}, not ${fields(reference)}`];
-  const bounds: Record<string, number> = {
-    score: tolerance * Math.max(1, sizeOf(reference) - 1),
-    confidence: Infinity,
-  };
+  const bounds: Record<string, number> = { score: tolerance * Math.max(1, sizeOf(reference) - 1) };
+  // The slope of the entropy has no bound where a probability comes near 0.
+  if (tolerance > 0) bounds.confidence = Infinity;
   return [...reference].flatMap(([field, wanted]) => {
     if ((field === 'choice' && margin < 2 * tolerance) || (unsure && GATED.has(field))) return [];
     return differences(found.get(field)!, wanted, bounds[field] ?? tolerance, field);
   });
 }
 
+/** The last of four decimals, with room for how binary numbers hold it. */
+const LAST_DIGIT = 1.001e-4;
+
 /** Values must be equal, numbers within the bound; rounding to four decimals adds up to 1e-4. */
 function differences(found: JsonValue, wanted: JsonValue, bound: number, where: string): string[] {
   if (found instanceof JsonNumber && wanted instanceof JsonNumber) {
     const distance = Math.abs(Number(found.raw) - Number(wanted.raw));
-    return distance <= bound + 1e-4 ? [] : [`${where}: ${found.raw}, not ${wanted.raw}`];
+    return distance <= bound + LAST_DIGIT ? [] : [`${where}: ${found.raw}, not ${wanted.raw}`];
   }
   if (found instanceof Map && wanted instanceof Map) {
     if ([...found.keys()].join('\0') !== [...wanted.keys()].join('\0')) return [`${where}: other keys`];

@@ -9,14 +9,13 @@ import { Laya } from '../../runtime/laya.js';
 import { openModel } from '../../runtime/open.js';
 import { openTokenizer, type PromptTokenizer } from '../../runtime/tokenizer.js';
 import { testContext } from '../pipeline/context.js';
-import { registerLayaTiny } from '../registered.js';
+import { registerLayaTiny, registerLayaTinyDense } from '../registered.js';
 import { TOKENIZER_DIR } from '../runtime/laya-tiny.js';
-import { checkAnswers, checkLayaApple, checkLogits, checkPrompts } from './checks.js';
+import { checkAnswers, checkLayaApple, checkPrompts, logitDifferences } from './checks.js';
 import { type Case, readRun } from './compare.js';
 
 const SEED = process.env.LAYA_DIFFERENTIAL_SEED || '1';
 const COUNT = process.env.LAYA_DIFFERENTIAL_COUNT || '2400';
-const HOUR = 3_600_000;
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const project = fileURLToPath(new URL('../..', import.meta.url));
@@ -51,8 +50,9 @@ beforeAll(async () => {
   await run(python, join(here, 'laya_apple_prompt.py'), wheel, checkpoint, requests, apple);
   cases = readRun(requests, upstream, apple);
   await registerLayaTiny(root);
+  await registerLayaTinyDense(root);
   tokenizer = await openTokenizer(TOKENIZER_DIR);
-}, HOUR);
+});
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
 describe(`${COUNT} random requests of seed ${SEED}`, () => {
@@ -60,31 +60,34 @@ describe(`${COUNT} random requests of seed ${SEED}`, () => {
     expect(cases.length).toBeGreaterThanOrEqual(2000);
   });
 
-  it(
-    'are taken or refused, tokenized and formatted as upstream does',
-    async () => {
-      await checkPrompts(cases, tokenizer);
-    },
-    HOUR,
-  );
+  it('are taken or refused, tokenized and formatted as upstream does', async () => {
+    const lastDigits = await checkPrompts(cases, tokenizer);
+    report(`requests with another last digit: ${lastDigits}`);
+    expect(lastDigits).toBeLessThan(cases.length / 200);
+  });
 
-  it(
-    'have laya-apple’s token ids',
-    async () => {
-      report(`requests that laya-apple takes too: ${await checkLayaApple(cases, tokenizer)}`);
-    },
-    HOUR,
-  );
+  it('have laya-apple’s token ids', async () => {
+    report(`requests that laya-apple takes too: ${await checkLayaApple(cases, tokenizer)}`);
+  });
 
-  it(
-    'give upstream’s logits within 0.02 and its answers within the gate',
-    async () => {
-      const model = await openModel('laya-tiny', { root, device: 'cpu', threads: 1 });
-      report(`largest difference of a logit: ${await checkLogits(cases, model, 2e-2)}`);
-      await model.close();
-      await using laya = await Laya.open('laya-tiny', { root, device: 'cpu', threads: 1 });
-      report(`answered requests: ${await checkAnswers(cases, laya, 0.02)}`);
-    },
-    HOUR,
-  );
+  it('give upstream’s logits from the FP16 artifacts: within 0.02 but for one row in a thousand', async () => {
+    const model = await openModel('laya-tiny', { root, graph: 'buckets', threads: 1 });
+    const differences = await logitDifferences(cases, model);
+    await model.close();
+    report(`logits: ${differences.length} rows, largest difference ${differences.at(-1)}`);
+    expect(differences.filter((one) => !(one < 0.02)).length).toBeLessThanOrEqual(differences.length / 1000);
+    expect(differences.at(-1)).toBeLessThan(0.04);
+  });
+
+  it('give upstream’s answers within the gate: 0.02 from the FP16 artifacts, 1e-4 from the any-length graph', async () => {
+    for (const [graph, tolerance] of [
+      ['buckets', 0.02],
+      ['any-length', 1e-4],
+    ] as const) {
+      await using laya = await Laya.open('laya-tiny', { root, graph, threads: 1 });
+      const answered = await checkAnswers(cases, laya, tolerance);
+      report(`${graph}: ${answered} answered requests`);
+      expect(answered).toBeGreaterThan(cases.length / 2);
+    }
+  });
 });

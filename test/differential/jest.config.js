@@ -6,4 +6,5 @@ export default {
   rootDir: '../..',
   roots: ['<rootDir>/test/differential'],
   testMatch: ['**/*.differential.ts'],
+  testTimeout: 3_600_000,
 };

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Laya } from '../../runtime/laya.js';
 import { openModel } from '../../runtime/open.js';
 import { openTokenizer, type PromptTokenizer } from '../../runtime/tokenizer.js';
-import { registerLayaTiny } from '../registered.js';
+import { registerLayaTiny, registerLayaTinyDense } from '../registered.js';
 import { TOKENIZER_DIR } from '../runtime/laya-tiny.js';
-import { checkAnswers, checkLayaApple, checkLogits, checkPrompts } from './checks.js';
+import { checkAnswers, checkLayaApple, checkPrompts, logitDifferences } from './checks.js';
 import { readRecorded } from './compare.js';
 
 const cases = readRecorded(fileURLToPath(new URL('recorded.jsonl', import.meta.url)));
@@ -18,6 +18,7 @@ let tokenizer: PromptTokenizer;
 
 beforeAll(async () => {
   await registerLayaTiny(root);
+  await registerLayaTinyDense(root);
   tokenizer = await openTokenizer(TOKENIZER_DIR);
 }, 300_000);
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -29,18 +30,30 @@ describe('random requests that both reference packages were recorded with', () =
   });
 
   it('are taken or refused, tokenized and formatted as upstream does', async () => {
-    await checkPrompts(cases, tokenizer);
+    const lastDigits = await checkPrompts(cases, tokenizer);
+    expect(lastDigits).toBeLessThan(cases.length / 200);
   });
 
   it('have laya-apple’s token ids', async () => {
     expect(await checkLayaApple(cases, tokenizer)).toBeGreaterThan(200);
   });
 
-  it('give upstream’s logits within 0.02 and its answers within the gate', async () => {
-    const model = await openModel('laya-tiny', { root, device: 'cpu', threads: 1 });
-    await checkLogits(cases, model, 2e-2);
+  it('give upstream’s logits from the FP16 artifacts: within 0.02 but for one row in a thousand', async () => {
+    const model = await openModel('laya-tiny', { root, graph: 'buckets', threads: 1 });
+    const differences = await logitDifferences(cases, model);
     await model.close();
-    await using laya = await Laya.open('laya-tiny', { root, device: 'cpu', threads: 1 });
-    expect(await checkAnswers(cases, laya, 0.02)).toBeGreaterThan(250);
+    expect(differences.filter((one) => !(one < 0.02)).length).toBeLessThanOrEqual(differences.length / 1000);
+    expect(differences.at(-1)).toBeLessThan(0.04);
+  }, 600_000);
+
+  it('give upstream’s answers within the gate: 0.02 from the FP16 artifacts, 1e-4 from the any-length graph', async () => {
+    for (const [graph, tolerance] of [
+      ['buckets', 0.02],
+      ['any-length', 1e-4],
+    ] as const) {
+      await using laya = await Laya.open('laya-tiny', { root, graph, threads: 1 });
+      const answered = await checkAnswers(cases, laya, tolerance);
+      expect(answered).toBeGreaterThan(cases.length / 2);
+    }
   }, 600_000);
 });
