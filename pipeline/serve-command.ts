@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { LOG_LEVELS } from '../runtime/serve/log.js';
 
 /** Adds `serve`. Its module is loaded only when it runs. */
 export function addServeCommand(cli: Command, merged: <T extends object>(options: T) => T): void {
@@ -17,9 +18,7 @@ export function addServeCommand(cli: Command, merged: <T extends object>(options
     .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
     .option('--allow-remote', 'listen on other addresses than loopback; needs LAYA_API_KEY')
     .addOption(
-      new Option('--log-level <level>', 'least level of the log on stderr')
-        .choices(['debug', 'info', 'warning', 'error', 'silent'])
-        .default('info'),
+      new Option('--log-level <level>', 'least level of the log on stderr').choices(LOG_LEVELS).default('info'),
     )
     .addOption(new Option('--offline', 'never use the network'))
     .addHelpText('after', EXAMPLES)

@@ -38,7 +38,8 @@ export async function serveModels(options: ServeCommandOptions): Promise<void> {
     await Promise.race([served.ready(), aborted(context.signal)]);
     await aborted(context.signal);
   } finally {
-    await served.stop();
+    // Some requests were cut.
+    if (!(await served.stop())) process.exitCode = 1;
   }
 }
 

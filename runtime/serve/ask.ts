@@ -17,7 +17,7 @@ export interface AskBody {
 const UNSERVED = ['max_len', 'head_max_len', 'task', 'lang', 'lang_guess', 'hooks', 'hooks_timeout', 'hooks_raise'];
 
 /** JSON as Python reads it: all keys in their order, the last of equal keys. */
-export function parseBody(text: string): JsonValue {
+function parseBody(text: string): JsonValue {
   try {
     return parseJson(text, { maxDepth: REQUEST_LIMITS.depth, duplicates: 'last' });
   } catch (error) {

@@ -13,9 +13,10 @@ const JSON_TYPE = 'application/json';
 
 /** A refusal as a body: `detail` as other servers of this protocol have it, and what a program needs beside it. */
 function errorBody(error: HttpError, requestId: string): string {
-  const code = error instanceof RefusedError ? error.reason : error.code;
   const { where, expected, hint, message } = error;
-  const detail = where === undefined ? message : `${where}: ${message}`;
+  const isQuestion = error instanceof RefusedError;
+  const code = isQuestion ? error.reason : error.code;
+  const detail = isQuestion && where !== undefined ? `${where}: ${message}` : message;
   const facts = error.status < 500 ? { where, expected, hint } : {};
   return JSON.stringify({ detail, code, request_id: requestId, ...facts });
 }

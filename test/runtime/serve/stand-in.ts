@@ -6,7 +6,7 @@ import { type RunningServer, type ServerOptions, startServer } from '../../../ru
 const facts = { model: 'laya-tiny', device: 'cpu', questions: 1, inputTokens: 1, truncated: false, latencyMs: 1 };
 
 /** Answers `{"answer":"<request id>"}`, or as the test says. */
-export class StandIn implements Answerer {
+class StandIn implements Answerer {
   readonly asked: Question[] = [];
   readonly signals: AbortSignal[] = [];
   respond: (question: Question) => Promise<string> = async ({ requestId }) => JSON.stringify({ answer: requestId });
