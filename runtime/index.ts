@@ -8,7 +8,7 @@ export type { RuntimeInfo } from './info.js';
 export type { Detection } from './language/analyse.js';
 export type { ModelRouting } from './language/route.js';
 export type { RoutingBlock } from './language/routing-block.js';
-export { Laya, type PredictOptions, type Request, type RequestTrace, type Result } from './laya.js';
+export { type AutoLaya, Laya, type PredictOptions, type Request, type RequestTrace, type Result } from './laya.js';
 export type { Device, OpenOptions } from './open.js';
 export type { GraphChoice, RoutingReason } from './plan.js';
 export type { LayaRouter, RouteDecision, RoutedResult } from './router.js';

@@ -8,6 +8,8 @@ import { type OpenModel, type OpenOptions, openModel } from './open.js';
 import { type Plan, planRequest } from './plan.js';
 import { type Prepared, prepare } from './prompt.js';
 import { parseQuestions } from './questions.js';
+import type { LayaRouter } from './router.js';
+import type { Shortlisted, ShortlistOptions } from './shortlist.js';
 import type { AnswersOf, Checked } from './typed.js';
 import { type Usage, usageOf, usageToJson } from './usage.js';
 
@@ -55,6 +57,9 @@ export interface PredictOptions {
   readonly onTrace?: (trace: RequestTrace) => void;
 }
 
+/** What `Laya.open('auto')` gives. */
+export type AutoLaya = LayaRouter<Request, Result, [options?: PredictOptions]>;
+
 /** A request on its way: what is known of it so far. */
 interface Progress {
   prepared?: Prepared;
@@ -85,9 +90,14 @@ export class Laya {
     this.#model = model;
   }
 
+  /** Opens `laya` and `laya-multilingual`, of which the language of each request's state chooses one. */
+  static open(model: 'auto', options?: OpenOptions): Promise<AutoLaya>;
   /** Opens a model by name. Throws UnsupportedModelError, BackendUnavailableError, Artifact*Error, CheckpointError. */
-  static async open(model: string, options: OpenOptions = {}): Promise<Laya> {
-    return new Laya(await openModel(model, options));
+  static open(model: string, options?: OpenOptions): Promise<Laya>;
+  static async open(model: string, options: OpenOptions = {}): Promise<Laya | AutoLaya> {
+    if (model !== 'auto') return new Laya(await openModel(model, options));
+    const { LayaRouter } = await import('./router.js');
+    return LayaRouter.open((name, each) => Laya.open(name as string, each), options);
   }
 
   /** Requests that wait or run. */
@@ -141,6 +151,19 @@ export class Laya {
       return found;
     }, signal);
     return resultOf(model, progress, outputs, minConfidence);
+  }
+
+  /**
+   * `predict` with every choice question of more than `k` labels cut to the `k` that `embed` finds most similar to the
+   * state. Throws ShortlistError, and what `predict` throws.
+   */
+  async predictShortlist(
+    request: Request,
+    options: ShortlistOptions,
+    predictOptions: PredictOptions = {},
+  ): Promise<Shortlisted<Result>> {
+    const { predictShortlist } = await import('./shortlist.js');
+    return predictShortlist<Request, Result, [PredictOptions]>(this, request, options, predictOptions);
   }
 
   #requireOpen(): void {
