@@ -1,12 +1,13 @@
-// node --expose-gc bench/probe.mjs: what the probe protocol costs. Requests of the full size (d=1024, L=128) through the client to
+// npm run test:swift -- --bench: what the probe protocol costs. Requests of the full size (d=1024, L=128) through the client to
 // laya-probe as `npm run test:swift` built it, whose stand-in for Core ML computes next to nothing and whose time is taken
 // off: what is left is pipes and frames, and rounding to FP16 where float32 goes in. Then 10,000 requests, and the memory of both processes along them. No Mac, no ANE.
-import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { openProbe } from '../dist/runtime/probe/client.js';
-import { megabytes, print, root } from './lib.mjs';
+import { megabytes, print } from './lib.mjs';
 
 const [WIDTH, LENGTH, REQUESTS] = [1024, 128, 10_000];
 const SHAPES = {
@@ -32,16 +33,17 @@ async function writeModel(folder) {
 
 const resident = async (pid) =>
   Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc');
+
 /** Bytes resident in the client, of them in use on its heap and in buffers, and resident in the probe. */
 async function memory(child) {
-  globalThis.gc?.();
+  collect();
   const { heapUsed, external } = process.memoryUsage();
   return [await resident(process.pid), heapUsed + external, await resident(child)];
 }
 
-const executable = execFileSync(process.execPath, [join(root, 'scripts', 'test-swift.mjs'), '--probe-path'], {
-  encoding: 'utf8',
-}).trim();
+const executable = process.env.LAYA_PROBE_UNDER_TEST;
 const folder = await mkdtemp(join(tmpdir(), 'laya-bench-probe-'));
 const path = await writeModel(join(folder, 'model.mlmodelc'));
 const probe = await openProbe({ executable, env: {}, models: [path], accept: ['stub'] });

@@ -1,7 +1,7 @@
 // `npm run test:swift`: builds and tests swift-probe on Linux, where a stand-in takes Core ML's name, and drives the built
 // laya-probe with the protocol's conformance suite and the TypeScript client. Ends with a plain line `N passed, N failed`.
-// `--syntax`: only what needs no compiler. `--chroot-ready`: exit code 0 when the chroot is there. `--probe-path`: prints
-// where the built laya-probe is.
+// `--syntax`: only what needs no compiler. `--chroot-ready`: exit code 0 when the chroot is there. `--bench`: only
+// bench/probe.mjs, of the laya-probe that was built before.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -172,9 +172,10 @@ function compiled() {
 }
 
 if (process.argv.includes('--chroot-ready')) process.exit(existsSync(chroot) ? 0 : 1);
-if (process.argv.includes('--probe-path')) {
-  console.log(script);
-  process.exit(existsSync(script) ? 0 : 1);
+if (process.argv.includes('--bench')) {
+  process.env.LAYA_PROBE_UNDER_TEST ||= script;
+  await import('../bench/probe.mjs');
+  process.exit();
 }
 try {
   const faults = apiFaults(probe);

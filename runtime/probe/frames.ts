@@ -7,7 +7,7 @@ export const KIND = { hello: 1, ready: 2, result: 3, error: 4, predict: 16, canc
 export const HEADER_BYTES = 16;
 
 /** Bound of a JSON payload. */
-export const JSON_BYTES = 4 << 20;
+const JSON_BYTES = 4 << 20;
 
 /** "LAYP", read as a little-endian number. */
 const MAGIC = 0x5059414c;

@@ -8,7 +8,10 @@ import type { ProbeProgram } from '../../runtime/probe/process.js';
 import type { CoreMlKind } from '../../runtime/probe/records.js';
 import type { Switches } from './switches.js';
 
-export const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The function that the bundle calls. */
+const ENTRY: keyof typeof import('./simulated-probe.js') = 'main';
 
 /** A probe that tests start, and what computes in it. */
 export interface ProgramUnderTest extends ProbeProgram {
@@ -20,18 +23,14 @@ export function simulatedProbe(): (switches?: Partial<Switches>) => ProgramUnder
   let folder = '';
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'laya-simulated-'));
-    const bundle = join(folder, 'simulated-probe.cjs');
+    const [source, bundle] = [join(folder, 'main.ts'), join(folder, 'simulated-probe.cjs')];
+    const simulated = JSON.stringify(join(PROJECT, 'test', 'probe', 'simulated-probe.js'));
+    writeFileSync(source, `import { ${ENTRY} } from ${simulated};\nvoid ${ENTRY}();\n`);
     const options = ['--bundle', '--platform=node', '--format=cjs', '--packages=external'];
-    execFileSync(
-      join(PROJECT, 'node_modules', 'esbuild', 'bin', 'esbuild'),
-      [
-        join(PROJECT, 'test', 'probe', 'simulated-probe.ts'),
-        ...options,
-        '--supported:dynamic-import=false',
-        `--outfile=${bundle}`,
-      ],
-      { stdio: 'pipe' },
-    );
+    const esbuild = join(PROJECT, 'node_modules', 'esbuild', 'bin', 'esbuild');
+    execFileSync(esbuild, [source, ...options, '--supported:dynamic-import=false', `--outfile=${bundle}`], {
+      stdio: 'pipe',
+    });
     writeScript(join(folder, 'laya-probe'), `exec '${process.execPath}' '${bundle}' "$@"`);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -7,11 +7,10 @@ import { runCommand } from './simulated-commands.js';
 import { serve } from './simulated-session.js';
 import { readSwitches } from './switches.js';
 
-async function main(): Promise<void> {
+/** @public The bundle that tests start calls it (programs.ts). */
+export async function main(): Promise<void> {
   const args = process.argv.slice(2);
   const switches = readSwitches(process.env.SIMULATED_PROBE);
   if (args[0] === 'serve') await serve(args.slice(1), switches);
   else await runCommand(args, switches);
 }
-
-void main();

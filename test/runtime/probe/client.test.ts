@@ -3,35 +3,16 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { roundToHalf } from '../../../runtime/float16.js';
 import { openMlmodelc } from '../../../runtime/mil/session.js';
-import { openProbe, type Probe, type ProbeOptions } from '../../../runtime/probe/client.js';
 import type { ProbeError } from '../../../runtime/probe/errors.js';
-import { simulatedProbe, writeScript } from '../../probe/programs.js';
-import { SMALL, standInAnswer, writeSmallModel } from '../../probe/small-model.js';
-import type { Switches } from '../../probe/switches.js';
-import { codeOf, workspace } from '../../workspace.js';
+import { SMALL, writeSmallModel } from '../../probe/small-model.js';
+import { codeOf } from '../../workspace.js';
 import { TRACED, tracedRows } from '../mil/traced.js';
+import { ANSWER, INPUTS, smallProbe } from './small-probe.js';
 
-const folder = workspace();
-const simulated = simulatedProbe();
+const { folder, opened } = smallProbe();
 
-/** Milliseconds that a misdeed of the simulated probe may take to show; nothing waits as long where all is well. */
-const SHORT = 400;
-const INPUTS = { a: Float32Array.from({ length: 33 }, (_, i) => i), b: Float32Array.of(0.5, -2) };
-const ANSWER = {
-  y: Float32Array.from(standInAnswer([INPUTS.a, INPUTS.b], 4)),
-  z: Float32Array.from(standInAnswer([INPUTS.a, INPUTS.b], 96)),
-};
-
-async function options(switches: Partial<Switches> = {}, more: Partial<ProbeOptions> = {}): Promise<ProbeOptions> {
-  return { ...simulated(switches), models: [await writeSmallModel(folder())], ...more };
-}
-
-async function opened(switches: Partial<Switches> = {}, more: Partial<ProbeOptions> = {}): Promise<Probe> {
-  return openProbe(await options(switches, more));
-}
-
-const openCode = async (switches: Partial<Switches>, more: Partial<ProbeOptions> = {}) =>
-  codeOf(async () => (await opened(switches, more)).close());
+/** Milliseconds after which a probe that hangs is given up; long enough for the request before. */
+const GIVEN_UP = 3000;
 
 describe('a probe', () => {
   test('answers like the model itself, for as long as it is open', async () => {
@@ -165,7 +146,7 @@ describe('a probe that fails a request', () => {
     ['wrong-length', 'PROBE_PROTOCOL'],
   ] as const)('by %s: everything under way fails with %s, and another can be opened', async (does, code) => {
     const switches = { faults: [{ at: 2, does }] };
-    const probe = await opened(switches, { patience: { answer: SHORT } });
+    const probe = await opened(switches, does === 'hang' ? { patience: { answer: GIVEN_UP } } : {});
     const model = probe.models[0]!;
     await model.run(INPUTS);
     const codes = await Promise.all([1, 2, 3].map(() => codeOf(() => model.run(INPUTS))));
@@ -183,95 +164,5 @@ describe('a probe that fails a request', () => {
     const probe = await opened({ faults: [{ at: 1, does: 'twice' }] });
     expect({ ...(await probe.models[0]!.run(INPUTS)) }).toEqual(ANSWER);
     expect((await probe.ended)?.code).toBe('PROBE_PROTOCOL');
-  });
-});
-
-// S18: it is ready when `openProbe` resolves, not before; a failure leaves nothing running.
-describe('opening', () => {
-  test.each([
-    ['hello', 'kill', 'PROBE_KILLED_AT_START'],
-    ['hello', 'exit', 'PROBE_START_FAILED'],
-    ['hello', 'hang', 'PROBE_HUNG'],
-    ['hello', 'garbage', 'PROBE_PROTOCOL'],
-    ['hello', 'oversized', 'PROBE_PROTOCOL'],
-    ['hello', 'truncated', 'PROBE_PROTOCOL'],
-    ['ready', 'kill', 'PROBE_CRASHED'],
-    ['ready', 'exit', 'PROBE_CRASHED'],
-    ['ready', 'hang', 'PROBE_HUNG'],
-    ['ready', 'garbage', 'PROBE_PROTOCOL'],
-    ['ready', 'truncated', 'PROBE_PROTOCOL'],
-    ['ready', 'wrong-id', 'PROBE_PROTOCOL'],
-  ] as const)('a probe that fails at %s by %s: %s', async (at, does, code) => {
-    const patience = does === 'hang' ? { [at === 'hello' ? 'hello' : 'load']: SHORT } : {};
-    expect(await openCode({ faults: [{ at, does }] }, { patience })).toBe(code);
-  });
-
-  test.each([
-    [{ protocol: 2 }, 'PROBE_VERSION'],
-    [{ protocol: 'one' }, 'PROBE_PROTOCOL'],
-    [{ core_ml: 'pear' }, 'PROBE_NOT_APPLE'],
-    [{ core_ml: 'apple' }, 'PROBE_NOT_APPLE'],
-    [{ limits: { frame: 0, queue: 8 } }, 'PROBE_PROTOCOL'],
-    [{ limits: { frame: 1 << 20, queue: 0 } }, 'PROBE_PROTOCOL'],
-    [{ limits: { frame: 256, queue: 8 } }, 'PROBE_PROTOCOL'],
-    [{ limits: null }, 'PROBE_PROTOCOL'],
-  ])('a probe that tells %j: %s', async (tells, code) => {
-    expect(await openCode({ tells })).toBe(code);
-  });
-
-  // B08: a probe on other units than asked for is no probe for these requests.
-  test('a probe on other compute units is refused', async () => {
-    expect(await openCode({ tells: { units: 'cpuOnly' } })).toBe('PROBE_NOT_APPLE');
-    const probe = await opened({}, { units: 'cpuOnly' });
-    expect(probe.hello.units).toBe('cpuOnly');
-    await probe.close();
-  });
-
-  test("only Apple's framework is accepted unless a test says otherwise", async () => {
-    const { accept: _, ...rest } = simulated();
-    const models = [await writeSmallModel(folder())];
-    expect(await codeOf(() => openProbe({ ...rest, models }))).toBe('PROBE_NOT_APPLE');
-  });
-
-  test("a model that is refused or missing is the model's fault", async () => {
-    expect(await openCode({ refuses: 'small' })).toBe('MODEL_REFUSED');
-    expect(await openCode({}, { models: [join(folder(), 'nowhere')] })).toBe('MODEL_MISSING');
-  });
-
-  test('can be stopped while it loads', async () => {
-    const never = join(folder(), 'never');
-    const stop = new AbortController();
-    const opening = openProbe(await options({ gates: [{ at: 'ready', file: never }] }, { signal: stop.signal }));
-    stop.abort(new Error('stopped'));
-    await expect(opening).rejects.toThrow('stopped');
-    await expect(openProbe(await options({}, { signal: stop.signal }))).rejects.toThrow('stopped');
-  });
-
-  test('waits for a probe that starts slowly', async () => {
-    const [hello, ready] = [join(folder(), 'hello'), join(folder(), 'ready')];
-    const gates = [
-      { at: 'hello', file: hello },
-      { at: 'ready', file: ready },
-    ] as const;
-    const opening = openProbe(await options({ gates }));
-    writeFileSync(hello, '');
-    writeFileSync(ready, '');
-    await (await opening).close();
-  });
-
-  // F28: nothing of this is said about a model.
-  test('an executable that dies without a word is told from one that leaves', async () => {
-    const script = (text: string) => ({ executable: writeScript(join(folder(), 'laya-probe'), text) });
-    const killed = openProbe(await options({}, script('kill -9 $$')));
-    await expect(killed).rejects.toMatchObject({
-      code: 'PROBE_KILLED_AT_START',
-      hint: expect.stringMatching(/com\.apple\.quarantine.*codesign/),
-    });
-    const left = openProbe(await options({}, script('echo "dyld: no such library" >&2; exit 6')));
-    await expect(left).rejects.toMatchObject({ code: 'PROBE_START_FAILED', found: 'dyld: no such library' });
-    const silent = openProbe(await options({}, script('exit 0')));
-    await expect(silent).rejects.toMatchObject({ code: 'PROBE_START_FAILED' });
-    expect(await openCode({}, { executable: join(folder(), 'nothing') })).toBe('PROBE_MISSING');
-    expect(await openCode({}, script('echo "laya-probe 9"'))).toBe('PROBE_PROTOCOL');
   });
 });
