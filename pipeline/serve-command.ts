@@ -9,7 +9,7 @@ export function addServeCommand(cli: Command, merged: <T extends object>(options
     .option('--model <names...>', 'models to serve; the first answers by default', ['auto'])
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <number>', 'port, 0 for any free one', wholeNumber(0, 65535), 8642)
-    .addOption(new Option('--device <device>', 'where to run').choices(['auto', 'cpu', 'ane']).default('auto'))
+    .addOption(new Option('--device <device>', 'where to run').choices(['auto', 'cpu', 'ane', 'gpu']).default('auto'))
     .option(
       '--workers <number>',
       'requests answered at a time (default: one a processor, at most 4)',

@@ -45,8 +45,10 @@ export interface Answerer {
 interface Waiting {
   readonly question: Question;
   readonly since: number;
-  readonly resolve: (answered: Promise<Answered>) => void;
-  readonly reject: (error: Error) => void;
+  readonly resolve: (answered: Answered) => void;
+  readonly reject: (error: unknown) => void;
+  /** Where it runs, once it does. */
+  slot?: Slot;
 }
 
 /**
@@ -85,7 +87,7 @@ export class Pool implements Answerer {
     try {
       return await new Promise((resolve, reject) => {
         const waiting: Waiting = { question, since: performance.now(), resolve, reject };
-        leave = () => this.#drop(waiting, new HttpError('CLIENT_GONE', 'the client left before its turn'));
+        leave = () => this.#leave(waiting);
         this.#waiting.add(waiting);
         this.#dispatch();
         if (this.#waiting.size > this.#options.queue)
@@ -132,6 +134,7 @@ export class Pool implements Answerer {
 
   #start(waiting: Waiting, slot: Slot): void {
     this.#waiting.delete(waiting);
+    waiting.slot = slot;
     const queueMs = performance.now() - waiting.since;
     this.#jobs += 1;
     this.#running += 1;
@@ -139,7 +142,13 @@ export class Pool implements Answerer {
       this.#running -= 1;
       for (const watcher of this.#watchers.splice(0)) watcher();
     });
-    waiting.resolve(run.then((outcome) => ({ ...resultOf(outcome), queueMs })));
+    run.then((outcome) => ({ ...resultOf(outcome), queueMs })).then(waiting.resolve, waiting.reject);
+  }
+
+  #leave(waiting: Waiting): void {
+    this.#waiting.delete(waiting);
+    waiting.slot?.cancel();
+    waiting.reject(new HttpError('CLIENT_GONE', 'the client left before its answer'));
   }
 
   /** Takes a job out of the queue; nothing happens to one that has started. */

@@ -20,7 +20,11 @@ export interface Job {
   readonly queueMs: number;
 }
 
-export type ToWorker = { readonly kind: 'job'; readonly job: Job } | { readonly kind: 'close' };
+export type ToWorker =
+  | { readonly kind: 'job'; readonly job: Job }
+  /** Nobody waits for the job any more; its outcome is still told. */
+  | { readonly kind: 'cancel'; readonly id: number }
+  | { readonly kind: 'close' };
 
 /** Where a model runs, learnt from its first answer. */
 export interface Placement {

@@ -80,6 +80,11 @@ export class Slot {
     });
   }
 
+  /** Ends the job that runs as soon as the worker can. */
+  cancel(): void {
+    if (this.#running) this.#tell({ kind: 'cancel', id: this.#running.id });
+  }
+
   /** Ends the worker now, whatever it does. */
   async kill(): Promise<void> {
     this.#closing = true;

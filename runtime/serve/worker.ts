@@ -1,5 +1,4 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { findModel } from '../../registry/models.js';
 import { LayaError } from '../../schemas/errors.js';
 import { Laya } from '../laya.js';
 import { readAsk } from './ask.js';
@@ -7,21 +6,23 @@ import type { Fault, FromWorker, Job, Placement, ToWorker, WorkerOrder } from '.
 import { factsOf, responseBody } from './respond.js';
 import { route } from './route.js';
 
-/** A row per bucket: the first answer of each model also loads the artifacts that most requests need. */
-const WARM_QUESTIONS = ['Is this about an order?'];
-
 /** Opens each model and asks it something, then answers jobs one after the other until it is told to close. */
 function main(port: NonNullable<typeof parentPort>, order: WorkerOrder): void {
   const tell = (message: FromWorker): void => port.postMessage(message);
   const models = new Map<string, Laya>();
+  const jobs = new Map<number, AbortController>();
   let closing = false;
   let last = (async () => {
     for (const model of order.models) if (!closing) tell(await openOne(models, model, order));
     tell({ kind: 'opened' });
   })();
   port.on('message', (message: ToWorker) => {
-    if (message.kind === 'job') last = last.then(async () => tell(await answer(models, message.job)));
-    else {
+    if (message.kind === 'cancel') jobs.get(message.id)?.abort();
+    else if (message.kind === 'job') {
+      const { job } = message;
+      const { signal } = jobs.set(job.id, new AbortController()).get(job.id)!;
+      last = last.then(async () => tell(await answer(models, job, signal))).finally(() => jobs.delete(job.id));
+    } else {
       closing = true;
       last = last.then(() => closeAll(models)).finally(() => port.close());
     }
@@ -32,7 +33,7 @@ async function openOne(models: Map<string, Laya>, model: string, order: WorkerOr
   try {
     const laya = await Laya.open(model, openOptions(order));
     models.set(model, laya);
-    return { kind: 'ready', model, placement: await warm(laya, model) };
+    return { kind: 'ready', model, placement: await warm(laya) };
   } catch (error) {
     await models.get(model)?.close();
     models.delete(model);
@@ -49,20 +50,14 @@ function openOptions({ device, threads, root, checkpoint }: WorkerOrder) {
   };
 }
 
-/** Loads the model's artifacts by rows of about their lengths. A length that is not registered is no fault of the others. */
-async function warm(laya: Laya, model: string): Promise<Placement> {
-  const { buckets } = findModel(model);
-  const [first, ...longer] = buckets.map((bucket) => 'order '.repeat(Math.max(1, bucket - 30)));
-  const { runtime } = await laya.predict({ context: first, questions: WARM_QUESTIONS });
-  for (const context of longer) {
-    await laya.predict({ context, questions: WARM_QUESTIONS }).catch((error: unknown) => {
-      if (!(error instanceof LayaError) || error.code !== 'ARTIFACT_MISSING') throw error;
-    });
-  }
+/** Loads and runs everything that may answer, then learns from an answer where the model runs. */
+async function warm(laya: Laya): Promise<Placement> {
+  await laya.warmUp();
+  const { runtime } = await laya.predict({ context: 'An order.', questions: ['Is this about an order?'] });
   return { device: runtime.device, reason: runtime.routing_reason, revision: runtime.model_revision };
 }
 
-async function answer(models: ReadonlyMap<string, Laya>, job: Job): Promise<FromWorker> {
+async function answer(models: ReadonlyMap<string, Laya>, job: Job, signal: AbortSignal): Promise<FromWorker> {
   const { id } = job;
   try {
     const { state, questions, minConfidence } = readAsk(job.body);
@@ -70,7 +65,7 @@ async function answer(models: ReadonlyMap<string, Laya>, job: Job): Promise<From
     const laya = models.get(routed.model);
     if (laya === undefined) return { kind: 'fault', id, fault: unavailable(routed.model) };
     const threshold = minConfidence === undefined ? {} : { minConfidence };
-    const result = await laya.predict({ context: state, questions, ...threshold });
+    const result = await laya.predict({ context: state, questions, ...threshold }, { signal });
     return { kind: 'answer', id, body: responseBody(result, routed, job), facts: factsOf(result) };
   } catch (error) {
     return { kind: 'fault', id, fault: faultOf(error) };

@@ -6,7 +6,8 @@ const placement = { device: 'cpu', reason: 'cpu_requested', revision: 'r' };
 const facts = { model: models[0], device: 'cpu', questions: 1, inputTokens: 1, truncated: false, latencyMs: 1 };
 if (checkpoint === 'crash') process.exit(3);
 
-parentPort.on('message', ({ kind, job }) => {
+parentPort.on('message', ({ kind, job, id }) => {
+  if (kind === 'cancel') return fault(id, 'failed', 'ABORTED');
   if (kind === 'close') return parentPort.close();
   const answer = (body) => parentPort.postMessage({ kind: 'answer', id: job.id, body, facts });
   if (job.body === 'crash') throw new Error('the worker breaks');

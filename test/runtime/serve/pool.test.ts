@@ -84,6 +84,16 @@ describe('a pool of workers', () => {
     expect((await ask(pool, 'still here')).body).toBe('still here');
   });
 
+  it('cancels the job of a client that left', async () => {
+    const { pool } = newPool();
+    await pool.ready();
+    const client = new AbortController();
+    const abandoned = codeFrom(ask(pool, 'wait:/nowhere/at/all', client.signal));
+    const next = ask(pool, 'next');
+    client.abort();
+    expect([await abandoned, (await next).body]).toEqual(['CLIENT_GONE', 'next']);
+  });
+
   it('finishes what runs and waits before it closes', async () => {
     const go = join(newFolder(), 'go');
     const { pool } = newPool();
