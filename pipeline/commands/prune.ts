@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { executePrune, type PruneEntry, type PruneOutcome, type PrunePlan, planPrune } from '../../registry/prune.js';
 import { openContext, printData } from '../edge.js';
 import type { GlobalOptions } from '../options.js';
-import { bytesText, durationText, table } from '../text.js';
+import { bytesText, durationText, safeText, table } from '../text.js';
 
 interface PruneCommandOptions extends GlobalOptions {
   readonly yes?: boolean;
@@ -26,13 +26,13 @@ export async function prune(options: PruneCommandOptions): Promise<void> {
 function text(root: string, plan: PrunePlan, outcomes: readonly PruneOutcome[] | undefined): string {
   const rows = plan.entries.map((entry, i) => row(entry, outcomes?.[i]));
   const head = ['PATH', 'REASON', 'SIZE', 'AGE', ...(outcomes ? ['RESULT'] : [])];
-  return [
-    ...(rows.length === 0 ? [`nothing to prune below ${root}`] : [table(head, rows)]),
+  const notes = [
     ...plan.problems.map(({ path, problem }) => `${path}: can't be looked at: ${problem}`),
     ...(outcomes ?? []).flatMap(({ path, problem }) => (problem ? [`${path}: ${problem.message}`] : [])),
     ...plan.kept.map(({ path, why }) => `kept, never removed: ${join(root, path)} (${why})`),
     ...(rows.length === 0 ? [] : [summary(plan, outcomes)]),
-  ].join('\n');
+  ];
+  return [rows.length === 0 ? `nothing to prune below ${root}` : table(head, rows), ...notes.map(safeText)].join('\n');
 }
 
 const row = ({ path, reason, bytes, age }: PruneEntry, outcome: PruneOutcome | undefined): string[] => [

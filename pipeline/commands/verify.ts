@@ -7,7 +7,7 @@ import { filesBelow, uniqueBytes } from '../../registry/usage.js';
 import { openContext, parseBuckets, printData } from '../edge.js';
 import type { Context } from '../events.js';
 import type { GlobalOptions } from '../options.js';
-import { bytesText, table } from '../text.js';
+import { bytesText, safeText, table } from '../text.js';
 
 interface VerifyOptions extends GlobalOptions {
   readonly length?: readonly string[];
@@ -93,7 +93,7 @@ function text({ results, others, unique }: Findings): string {
   const bytes = results.reduce((sum, { digest }) => sum + (digest?.bytes ?? 0), 0);
   const right = results.filter(({ digest, problem }) => digest && !problem).length;
   const summary = `${right} of ${results.length} artifacts are right, ${bytesText(bytes)} (${bytesText(unique)} on disk)`;
-  return [table(['ARTIFACT', 'RESULT', 'SIZE'], rows), ...problems, ...notes, summary].join('\n');
+  return [table(['ARTIFACT', 'RESULT', 'SIZE'], rows), ...[...problems, ...notes, summary].map(safeText)].join('\n');
 }
 
 function records({ results, others }: Findings) {
