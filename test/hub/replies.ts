@@ -16,6 +16,8 @@ export type Fault =
       readonly headers?: Reply['headers'];
       readonly body?: string | Buffer;
     }
+  /** Refused before anything is done about the request; every other fault comes after that. */
+  | { readonly kind: 'refuse'; readonly status: number; readonly headers?: Reply['headers'] }
   /** The right answer with other headers; undefined drops one, also Content-Length. */
   | { readonly kind: 'headers'; readonly headers: Reply['headers'] }
   /** The connection closes: before anything, or after so many bytes of the body and what `until` waits for. */
@@ -31,8 +33,8 @@ export const text = (status: number, body: string, headers: Reply['headers'] = {
   body: Buffer.from(body),
 });
 
-export const json = (value: unknown, headers: Reply['headers'] = {}): Reply => ({
-  status: 200,
+export const json = (value: unknown, headers: Reply['headers'] = {}, status = 200): Reply => ({
+  status,
   headers: { 'content-type': 'application/json', ...headers },
   body: Buffer.from(JSON.stringify(value)),
 });

@@ -13,6 +13,8 @@ export type NewFile = string | Buffer | { readonly bytes: Buffer; readonly lfs: 
 
 export interface Commit {
   readonly sha: string;
+  /** Empty for the first one. */
+  readonly parent: string;
   readonly files: ReadonlyMap<string, HubFile>;
 }
 
@@ -28,6 +30,10 @@ export class Repository {
   /** When set, requests without this bearer token get 401. */
   token: string | undefined;
   readonly name: string;
+  isPrivate = false;
+  /** Contents of large files that no commit points to yet, by SHA-256. */
+  readonly uploads = new Map<string, Buffer>();
+  readonly tags = new Map<string, string>();
   private readonly commits = new Map<string, Commit>();
   private readonly branches = new Map<string, string>();
 
@@ -40,19 +46,33 @@ export class Repository {
     const stored = new Map(Object.entries(files).map(([path, file]) => [path, store(path, file)]));
     const parent = this.branches.get(branch) ?? '';
     const text = [parent, this.commits.size, ...[...stored].map(([path, { oid }]) => `${path} ${oid}`)].join('\n');
-    const commit = { sha: createHash('sha1').update(text).digest('hex'), files: stored };
+    const commit = { parent, sha: createHash('sha1').update(text).digest('hex'), files: stored };
     this.commits.set(commit.sha, commit);
     this.branches.set(branch, commit.sha);
     return commit;
   }
 
-  /** A commit by its hash or by a branch. */
+  /** A commit by its hash, a branch or a tag. */
   find(revision: string): Commit | undefined {
-    return this.commits.get(this.branches.get(revision) ?? revision);
+    return this.commits.get(this.branches.get(revision) ?? this.tags.get(revision) ?? revision);
   }
 
-  /** Content of an LFS file of any commit, by its SHA-256. */
+  /** Makes a branch at a commit, or moves it there. */
+  setBranch(branch: string, commit: string): void {
+    this.branches.set(branch, commit);
+  }
+
+  /** Commits of a branch, the newest first. */
+  history(revision: string): Commit[] {
+    const found: Commit[] = [];
+    for (let commit = this.find(revision); commit; commit = this.commits.get(commit.parent)) found.push(commit);
+    return found;
+  }
+
+  /** Content of a large file that was uploaded or is in any commit, by its SHA-256. */
   lfsContent(digest: string): Buffer | undefined {
+    const uploaded = this.uploads.get(digest);
+    if (uploaded) return uploaded;
     for (const { files } of this.commits.values()) {
       for (const file of files.values()) if (file.lfs && file.sha256 === digest) return file.bytes;
     }

@@ -12,8 +12,14 @@ export interface HubRequest {
 /** What routes know of the hub. */
 export interface HubState {
   readonly repositories: ReadonlyMap<string, Repository>;
+  /** The endpoint. */
+  readonly url: string;
   /** Base URL that large files are redirected to: another origin than the hub's. */
   readonly contentUrl: string;
+  /** Large files above so many bytes are uploaded in parts of that size. */
+  readonly partSize: number;
+  /** Finds a repository or makes it. */
+  repository(name: string): Repository;
   /** Entries on one page of a listing. */
   readonly pageSize: number;
 }
@@ -24,7 +30,7 @@ export interface Route {
   readonly answer: (request: HubRequest, match: Record<string, string>, state: HubState) => Reply;
 }
 
-const REPO = '(?<repo>[^/]+/[^/]+)';
+export const REPO = '(?<repo>[^/]+/[^/]+)';
 
 /** The reading half of the hub's API, as its official clients use it. */
 export const readRoutes: readonly Route[] = [
@@ -39,15 +45,15 @@ export const contentRoutes: readonly Route[] = [
 ];
 
 /** The repository and commit a request is about, or the refusal. */
-function locate(request: HubRequest, match: Record<string, string>, state: HubState): Commit | Reply {
+export function locate(request: HubRequest, match: Record<string, string>, state: HubState): Commit | Reply {
   const repository = state.repositories.get(match.repo ?? '');
   if (!repository) return missing('RepoNotFound');
   const allowed = repository.token === undefined || request.headers.authorization === `Bearer ${repository.token}`;
   if (!allowed) return text(401, 'Invalid credentials', { 'x-error-code': 'RepoNotFound' });
-  return repository.find(match.revision ?? 'main') ?? missing('RevisionNotFound');
+  return repository.find(decodeURIComponent(match.revision ?? 'main')) ?? missing('RevisionNotFound');
 }
 
-const isReply = (found: Commit | Reply): found is Reply => 'status' in found;
+export const isReply = (found: Commit | Reply): found is Reply => 'status' in found;
 
 function tree(request: HubRequest, match: Record<string, string>, state: HubState): Reply {
   const commit = locate(request, match, state);
@@ -79,7 +85,19 @@ function info(request: HubRequest, match: Record<string, string>, state: HubStat
   const commit = locate(request, match, state);
   if (isReply(commit)) return commit;
   const siblings = [...commit.files.keys()].map((rfilename) => ({ rfilename }));
-  return json({ _id: '0'.repeat(24), id: match.repo, modelId: match.repo, sha: commit.sha, private: false, siblings });
+  const { isPrivate } = state.repository(match.repo ?? '');
+  return json({
+    _id: '0'.repeat(24),
+    id: match.repo,
+    modelId: match.repo,
+    sha: commit.sha,
+    private: isPrivate,
+    gated: false,
+    downloads: 0,
+    likes: 0,
+    lastModified: new Date(0).toISOString(),
+    siblings,
+  });
 }
 
 function resolve(request: HubRequest, match: Record<string, string>, state: HubState): Reply {

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { type Fault, type Reply, send, text } from './replies.js';
 import { Repository } from './repos.js';
 import { contentRoutes, type HubRequest, type HubState, type Route, readRoutes } from './routes.js';
+import { storeRoutes, writeRoutes } from './write-routes.js';
 
 /** A request that arrived, in order. */
 export interface Arrival extends HubRequest {
@@ -18,23 +19,27 @@ interface Plan {
 
 /**
  * A Hugging Face hub on 127.0.0.1, for tests: repositories with commits, the reading API that the official clients
- * use, large files on a second origin, and faults on request. Further routes can be given to `start`.
+ * use, the writing one, large files on a second origin, and faults on request.
  */
 export class TestHub implements HubState {
   readonly repositories = new Map<string, Repository>();
   readonly arrivals: Arrival[] = [];
   pageSize = 1000;
+  partSize = 1 << 30;
   private plans: Plan[] = [];
+  private actions: { readonly at: RegExp; readonly run: () => void }[] = [];
   private readonly hub: Server;
   private readonly content: Server;
 
-  private constructor(routes: readonly Route[]) {
+  private constructor() {
+    const routes = [...readRoutes, ...writeRoutes];
+    const stored = [...contentRoutes, ...storeRoutes];
     this.hub = createServer((request, response) => this.serve('hub', routes, request, response));
-    this.content = createServer((request, response) => this.serve('content', contentRoutes, request, response));
+    this.content = createServer((request, response) => this.serve('content', stored, request, response));
   }
 
-  static async start(routes: readonly Route[] = []): Promise<TestHub> {
-    const hub = new TestHub([...routes, ...readRoutes]);
+  static async start(): Promise<TestHub> {
+    const hub = new TestHub();
     await Promise.all([listen(hub.hub), listen(hub.content)]);
     return hub;
   }
@@ -65,12 +70,19 @@ export class TestHub implements HubState {
     this.plans.push({ at, faults: [fault], always: true });
   }
 
+  /** Runs once, before the next request whose "METHOD /path" matches is answered: a branch that moves meanwhile. */
+  before(at: RegExp, run: () => void): void {
+    this.actions.push({ at, run });
+  }
+
   /** Forgets faults, requests and repositories. */
   reset(): void {
     this.plans = [];
+    this.actions = [];
     this.arrivals.length = 0;
     this.repositories.clear();
     this.pageSize = 1000;
+    this.partSize = 1 << 30;
   }
 
   /** "METHOD /path" of what arrived, without queries. */
@@ -93,7 +105,16 @@ export class TestHub implements HubState {
     for await (const chunk of message) chunks.push(chunk as Buffer);
     const request = { method, url, headers, body: Buffer.concat(chunks) };
     this.arrivals.push({ ...request, at });
-    send(response, this.answer(routes, request), this.takeFault(`${method} ${url.pathname}`), method === 'HEAD');
+    const line = `${method} ${url.pathname}`;
+    this.runAction(line);
+    const fault = this.takeFault(line);
+    const reply = fault?.kind === 'refuse' ? text(fault.status, '', fault.headers) : this.answer(routes, request);
+    send(response, reply, fault, method === 'HEAD');
+  }
+
+  private runAction(line: string): void {
+    const found = this.actions.findIndex(({ at }) => at.test(line));
+    if (found >= 0) this.actions.splice(found, 1)[0]?.run();
   }
 
   private answer(routes: readonly Route[], request: HubRequest): Reply {

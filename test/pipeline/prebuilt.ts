@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FetchOrder } from '../../pipeline/fetch.js';
+import { openHub } from '../../pipeline/hub.js';
+import { portableToolchain } from '../../pipeline/toolchain/portable.js';
+import { writeArchive } from '../../registry/archive/write.js';
+import { archivePath, entryOf, indexText, mergeIndex } from '../../registry/index/prebuilt.js';
+import { findModel } from '../../registry/models.js';
+import { artifactFolder } from '../../registry/paths.js';
+import { readArtifact } from '../../registry/read.js';
+import type { IndexEntry } from '../../schemas/generated/types.js';
+import type { NewFile } from '../hub/repos.js';
+import type { TestHub } from '../hub/server.js';
+import { quickClock } from '../registry/hub/fixture.js';
+import { testContext } from './context.js';
+
+export const REPO = 'owner/prebuilt';
+export const MODEL = findModel('laya-tiny');
+export const NOW = new Date('2026-01-02T03:04:05Z');
+
+/** An archive as it would be published. */
+export interface Prebuilt {
+  readonly entry: IndexEntry;
+  readonly bytes: Buffer;
+}
+
+/** Archives of registered artifacts of laya-tiny. */
+export async function prebuiltFrom(root: string, buckets: readonly number[]): Promise<Prebuilt[]> {
+  const all: Prebuilt[] = [];
+  for (const bucket of buckets) {
+    const key = { model: MODEL, bucket };
+    const folder = artifactFolder(root, key);
+    const path = join(root, `L${bucket}.tar.gz`);
+    const written = await writeArchive(key, folder, path, { threads: 0, signal: new AbortController().signal });
+    const { manifest } = await readArtifact(key, folder);
+    all.push({ entry: entryOf(archivePath(key, manifest), manifest, written), bytes: await readFile(path) });
+  }
+  return all;
+}
+
+/** The files of a repository with these archives; `change` edits the index. */
+export function filesOf(
+  all: readonly Prebuilt[],
+  change: (index: any) => unknown = (index) => index,
+): Record<string, NewFile> {
+  const index = mergeIndex(
+    undefined,
+    all.map(({ entry }) => entry),
+    NOW,
+  );
+  const archives = all.map(({ entry, bytes }) => [entry.path, { bytes, lfs: true }]);
+  const changed = change(JSON.parse(indexText(index)));
+  const text = typeof changed === 'string' ? changed : JSON.stringify(changed);
+  return { ...Object.fromEntries(archives), 'index.json': text };
+}
+
+/** A context whose hub is the test's, with a cache below the root. */
+export function hubContext(hub: TestHub, root: string, change: Parameters<typeof testContext>[1] = {}) {
+  const env = { ...process.env, HF_ENDPOINT: hub.url, HF_HUB_CACHE: join(root, 'hub'), HF_TOKEN: '', ...change.env };
+  return testContext(root, { ...change, env });
+}
+
+/** The hub of a context, which never waits. */
+export const quickHub = (context: ReturnType<typeof testContext>, timing: object = {}) =>
+  openHub(context, { ...quickClock(), ...timing });
+
+export function fetchOrder(change: Partial<FetchOrder> = {}): FetchOrder {
+  return {
+    model: MODEL,
+    buckets: [64],
+    repo: REPO,
+    revision: 'main',
+    allowRollback: false,
+    force: false,
+    toolchain: portableToolchain(),
+    ...change,
+  };
+}
