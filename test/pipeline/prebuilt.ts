@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FetchOrder } from '../../pipeline/fetch.js';
 import { openHub } from '../../pipeline/hub.js';
 import { portableToolchain } from '../../pipeline/toolchain/portable.js';
+import type { Toolchain } from '../../pipeline/toolchain/toolchain.js';
 import { writeArchive } from '../../registry/archive/write.js';
 import { archivePath, entryOf, indexText, mergeIndex } from '../../registry/index/prebuilt.js';
 import { findModel } from '../../registry/models.js';
@@ -64,6 +66,33 @@ export function hubContext(hub: TestHub, root: string, change: Parameters<typeof
 export const quickHub = (context: ReturnType<typeof testContext>, timing: object = {}) =>
   openHub(context, { ...quickClock(), ...timing });
 
+const answers = new Map<string, Record<string, Float32Array>>();
+
+/** The portable toolchain; what it answered once for a bucket's inputs it does not calculate again. */
+function rememberingToolchain(): Toolchain {
+  const toolchain = portableToolchain();
+  const bucketOf = (model: string): string => /L\d+/.exec(model)?.[0] ?? model;
+  return {
+    ...toolchain,
+    open: async (model) => {
+      let real: ReturnType<Toolchain['open']> | undefined;
+      const run = async (inputs: Record<string, Float32Array>) => {
+        const hash = createHash('sha1').update(bucketOf(model));
+        for (const values of Object.values(inputs))
+          hash.update(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+        const name = hash.digest('hex');
+        const known = answers.get(name);
+        if (known) return known;
+        real ??= toolchain.open(model);
+        const outputs = await (await real).run(inputs);
+        answers.set(name, outputs);
+        return outputs;
+      };
+      return { run, release: async () => (await real)?.release() };
+    },
+  };
+}
+
 export function fetchOrder(change: Partial<FetchOrder> = {}): FetchOrder {
   return {
     model: MODEL,
@@ -72,7 +101,7 @@ export function fetchOrder(change: Partial<FetchOrder> = {}): FetchOrder {
     revision: 'main',
     allowRollback: false,
     force: false,
-    toolchain: portableToolchain(),
+    toolchain: rememberingToolchain(),
     ...change,
   };
 }
