@@ -17,6 +17,10 @@ function program(): Command {
     .exitOverride();
   const json = (): Option => new Option('--json', 'print one JSON document');
   const offline = (): Option => new Option('--offline', 'never use the network');
+  const device = (): Option =>
+    new Option('--device <device>', 'where to run').choices(['auto', 'cpu', 'ane', 'gpu']).default('auto');
+  const graphs = (): Option =>
+    new Option('--graph <graph>', 'which graphs may answer').choices(['auto', 'buckets', 'any-length']).default('auto');
 
   cli
     .command('build')
@@ -38,14 +42,51 @@ function program(): Command {
     .command('predict')
     .description('answer questions about a text')
     .argument('<model>', 'model name')
-    .requiredOption('--context <text>', 'the text: inline, @file, or - for stdin')
-    .requiredOption('--questions <json>', 'the questions: inline JSON, @file, or -')
+    .option('--context <text>', 'the text: inline, @file, or - for stdin')
+    .option('--questions <json>', 'the questions: inline JSON, @file, or -')
+    .option('--input <file>', 'JSON Lines, a request on each: a file, or - for stdin')
     .option('--min-confidence <p>', 'flag answers less confident than this, from 0 to 1')
-    .addOption(new Option('--device <device>', 'where to run').choices(['auto', 'cpu', 'ane']).default('auto'))
+    .addOption(device())
+    .addOption(graphs())
     .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
     .addOption(offline())
     .addHelpText('after', EXAMPLES.predict)
     .action(async (model, options) => (await import('./commands/predict.js')).predict(model, merged(options)));
+
+  cli
+    .command('parity')
+    .description('run the gate on everything registered of a model, on this machine')
+    .argument('<model>', 'model name')
+    .option('--length <buckets...>', 'only these buckets')
+    .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
+    .addOption(json())
+    .addOption(offline())
+    .action(async (model, options) => (await import('./commands/parity.js')).parity(model, merged(options)));
+
+  cli
+    .command('benchmark')
+    .description('measure latencies per length and number of questions')
+    .argument('<model>', 'model name')
+    .option('--lengths <tokens...>', 'tokens of the longest row (default: the offered buckets)')
+    .option('--questions <counts...>', 'questions of a request', ['1', '8'])
+    .option('--warmup <n>', 'requests before each measurement', '5')
+    .option('--iters <n>', 'requests that are measured', '50')
+    .option('--output <file>', 'write the figures as JSON')
+    .option('--plot <file>', 'draw them as an SVG picture')
+    .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
+    .addOption(device())
+    .addOption(graphs())
+    .addOption(json())
+    .addOption(offline())
+    .action(async (model, options) => (await import('./commands/benchmark.js')).benchmark(model, merged(options)));
+
+  cli
+    .command('download')
+    .description('bring pinned checkpoints into the hub cache, verified')
+    .argument('<models...>', 'model names')
+    .addOption(json())
+    .addOption(offline())
+    .action(async (models, options) => (await import('./commands/download.js')).download(models, merged(options)));
 
   cli
     .command('list')
@@ -131,7 +172,8 @@ Examples:
 Examples:
   laya-artifacts predict laya-tiny --context "I was charged twice." \\
     --questions '["Is the message about billing?"]'
-  laya-artifacts predict laya-tiny --context @mail.txt --questions @ask.json`,
+  laya-artifacts predict laya-tiny --context @mail.txt --questions @ask.json
+  laya-artifacts predict laya-tiny --input requests.jsonl > answers.jsonl`,
 };
 
 /** Runs the command line. Sets the exit code; errors go to stderr, data to stdout. */

@@ -3,39 +3,71 @@ import { text as readAll } from 'node:stream/consumers';
 import { InvalidRequestError } from '../../runtime/errors.js';
 import { Laya } from '../../runtime/laya.js';
 import type { Device } from '../../runtime/open.js';
+import type { GraphChoice } from '../../runtime/plan.js';
 import { isSystemError, RecordError } from '../../schemas/errors.js';
 import { type JsonValue, parseJson, stringifyJson } from '../../schemas/json.js';
 import { printData } from '../edge.js';
 import { UsageError } from '../errors.js';
 import type { GlobalOptions } from '../options.js';
 
-interface PredictOptions extends GlobalOptions {
-  readonly context: string;
-  readonly questions: string;
+export interface PredictOptions extends GlobalOptions {
+  readonly context?: string;
+  readonly questions?: string;
+  readonly input?: string;
   readonly minConfidence?: string;
   readonly device: Device;
+  readonly graph?: GraphChoice;
   readonly checkpoint?: string;
 }
 
-/** `predict`: prints the result as one JSON document, in the order of the request's text. */
+/** `predict`: prints the result as one JSON document in the order of the request's text, or a line for each request. */
 export async function predict(model: string, options: PredictOptions): Promise<void> {
-  if (options.context === '-' && options.questions === '-')
-    throw new UsageError('USAGE', 'only one of --context and --questions can be read from stdin', {
-      where: '--context',
-    });
-  const [context, questions] = [await readSource(options.context), await readSource(options.questions)];
-  const request = {
-    context: contextValue(context),
-    questions: questionsValue(questions),
+  const shared = {
+    questions: options.questions === undefined ? undefined : questionsValue(await readOnce(options, 'questions')),
     minConfidence: thresholdValue(options.minConfidence),
   };
-  const { device, checkpoint } = options;
-  const laya = await Laya.open(model, { device, ...(checkpoint === undefined ? {} : { checkpoint }) });
+  if (options.input !== undefined) {
+    const { predictLines } = await import('./predict-lines.js');
+    return predictLines(model, options.input, shared, options);
+  }
+  const context = contextValue(await readOnce(options, 'context'));
+  const { questions } = shared;
+  if (questions === undefined) throw missing('questions');
+  const laya = await openLaya(model, options);
   try {
-    await printData(stringifyJson((await laya.predict(request)).toJson(), 1));
+    await printData(stringifyJson((await laya.predict({ ...shared, context, questions })).toJson(), 1));
   } finally {
     await laya.close();
   }
+}
+
+/** The model that the options ask for. */
+export function openLaya(model: string, { device, graph, checkpoint }: PredictOptions): Promise<Laya> {
+  return Laya.open(model, {
+    device,
+    ...(graph === undefined ? {} : { graph }),
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+  });
+}
+
+const missing = (name: string): UsageError =>
+  new UsageError('USAGE', `--${name} is needed`, {
+    where: `--${name}`,
+    hint: 'give --context and --questions, or --input with a request on each line',
+  });
+
+/** An option's text. Stdin can be read only once, and a request comes from one place. */
+async function readOnce(options: PredictOptions, name: 'context' | 'questions'): Promise<string> {
+  const source = options[name];
+  if (source === undefined) throw missing(name);
+  const fromStdin = [options.context, options.questions, options.input].filter((one) => one === '-');
+  if (fromStdin.length > 1)
+    throw new UsageError('USAGE', 'only one of --context, --questions and --input can be read from stdin', {
+      where: `--${name}`,
+    });
+  if (options.context !== undefined && options.input !== undefined)
+    throw new UsageError('USAGE', '--context and --input exclude each other', { where: '--context' });
+  return readSource(source);
 }
 
 /** Inline text, `@file`, or `-` for stdin. */
