@@ -108,13 +108,22 @@ export class TestHub implements HubState {
     const line = `${method} ${url.pathname}`;
     this.runAction(line);
     const fault = this.takeFault(line);
-    const reply = fault?.kind === 'refuse' ? text(fault.status, '', fault.headers) : this.answer(routes, request);
+    const reply = fault?.kind === 'refuse' ? text(fault.status, '', fault.headers) : this.tryAnswer(routes, request);
     send(response, reply, fault, method === 'HEAD');
   }
 
   private runAction(line: string): void {
     const found = this.actions.findIndex(({ at }) => at.test(line));
     if (found >= 0) this.actions.splice(found, 1)[0]?.run();
+  }
+
+  /** A request that no route understands is answered too. */
+  private tryAnswer(routes: readonly Route[], request: HubRequest): Reply {
+    try {
+      return this.answer(routes, request);
+    } catch (error) {
+      return text(400, String(error));
+    }
   }
 
   private answer(routes: readonly Route[], request: HubRequest): Reply {

@@ -81,8 +81,9 @@ function preupload(request: HubRequest, match: Match, state: HubState): Reply {
 function pathsInfo(request: HubRequest, match: Match, state: HubState): Reply {
   const at = locate(request, match, state);
   if (isReply(at)) return at;
-  const { paths } = parse(request);
-  const found = (Array.isArray(paths) ? (paths as string[]) : [String(paths)]).flatMap((path) => {
+  const form = request.headers['content-type']?.includes('form') && new URLSearchParams(request.body.toString());
+  const paths = form ? form.getAll('paths') : (parse(request).paths as string[]);
+  const found = paths.flatMap((path) => {
     const file = at.files.get(path);
     if (!file) return [];
     const { oid, lfs, bytes, sha256: digest } = file;
