@@ -112,7 +112,7 @@ async function measure() {
   const runs = Number(options.runs);
   const peerPython = options['peer-python'] ?? (await python('peer'));
   const peer = (cache, ...args) =>
-    timed(peerPython, [join(root, 'bench', 'archive_peer.py'), 'artifacts', ...args], {
+    timed(peerPython, [join(root, 'test', 'peer', 'laya_apple_cli.py'), 'artifacts', ...args], {
       env: { ...process.env, LAYA_APPLE_CACHE: cache, HF_HUB_OFFLINE: '1' },
     });
   const own = (cache, ...args) => timed(process.execPath, args, { env: { ...process.env, LAYA_APPLE_CACHE: cache } });

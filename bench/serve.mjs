@@ -101,7 +101,7 @@ const quantile = (values, q) =>
   [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(q * values.length))];
 const ms = (value) => `${value.toFixed(1)} ms`;
 
-spawnSync(process.execPath, [cli, 'build', 'laya-tiny'], {
+spawnSync(process.execPath, [cli, 'build', 'laya-tiny', '--graph', 'all'], {
   env: { ...process.env, LAYA_APPLE_CACHE: cache },
   stdio: 'ignore',
 });

@@ -1,6 +1,6 @@
-"""Runs laya-apple 1.7.0's own command line where there is no Mac, for benchmarks of archives and the store.
+"""Runs laya-apple 1.7.0's own command line where there is no Mac, for tests and benchmarks of the store that is shared with it.
 
-Usage: python archive_peer.py artifacts export MODEL --length L --out DIR, and so on.
+Usage: python laya_apple_cli.py artifacts export MODEL --length L --out DIR, and so on.
 
 What needs a Mac or a checkpoint answers at once: the platform's profile, the compute plan, loading a compiled model,
 the checkpoint with its weights, and the parity gate. Everything else (hashing, tar, gzip, staging, renames) is its own.
