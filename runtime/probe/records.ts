@@ -13,6 +13,9 @@ export type CoreMlKind = 'apple' | 'stub' | 'none' | 'simulated';
 
 const CORE_ML_KINDS: readonly string[] = ['apple', 'stub', 'none', 'simulated'] satisfies CoreMlKind[];
 
+/** What this side takes, whatever a probe allows: bytes of a payload, requests under way. */
+const MOST = { frame: 64 << 20, queue: 64 } as const;
+
 /** Who answers (§3). */
 export interface ProbeIdentity {
   readonly name: string;
@@ -143,8 +146,10 @@ export function readHello(payload: Uint8Array, units: ComputeUnits, accept: read
       found: fields.text('units'),
     });
   }
-  const limits = fields.object('limits');
-  return { ...identity, units, limits: { frame: limits.whole('frame', 64), queue: limits.whole('queue', 1) } };
+  const told = fields.object('limits');
+  const limits = { frame: told.whole('frame', 64), queue: told.whole('queue', 1) };
+  const bounded = { frame: Math.min(limits.frame, MOST.frame), queue: Math.min(limits.queue, MOST.queue) };
+  return { ...identity, units, limits: bounded };
 }
 
 /** Reads READY: the models asked for, in their order. Throws ProbeError PROBE_PROTOCOL. */

@@ -1,11 +1,12 @@
 // The client and a whole probe together: the simulated one in `npm test`, laya-probe built with the stand-in for Core ML in
 // `npm run test:swift`.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { openProbe } from '../../runtime/probe/client.js';
-import { probeDevice, probePlan, probePredict, probeVersion } from '../../runtime/probe/commands.js';
-import { codeOf, workspace } from '../workspace.js';
+import { probeCompile, probeDevice, probePlan, probePredict, probeVersion } from '../../runtime/probe/commands.js';
+import { codeOf, workspace, writeTree } from '../workspace.js';
 import { probeUnderTest } from './programs.js';
 import { SMALL, standInAnswer, writeSmallModel } from './small-model.js';
 
@@ -78,6 +79,20 @@ describe('the client and a probe', () => {
     const predicted = await probePredict(options, await writeSmallModel(folder()), 'cpuOnly', 3);
     expect(predicted.outputs.map(({ name, shape }) => ({ name, shape }))).toEqual(SMALL.outputs);
     expect([predicted.repeatedEqual, predicted.seconds.median === null]).toEqual([true, false]);
+  });
+
+  // B11: what was to be made is there, or nothing is.
+  test('compile a package to where it is asked for, once', async () => {
+    const parent = folder();
+    const files = { 'Manifest.json': '{}', 'coremldata.bin': 'x', 'model.mil': 'y' };
+    await writeTree(join(parent, 'a.mlpackage'), { ...files, 'Data/com.apple.CoreML/model.mlmodel': 'z' });
+    const [source, target] = [join(parent, 'a.mlpackage'), join(parent, 'a.mlmodelc')];
+    const report = await probeCompile(program(), source, target);
+    expect(report.model).toBe(target);
+    expect(readFileSync(join(target, 'coremldata.bin')).length).toBeGreaterThan(0);
+    expect(await codeOf(() => probeCompile(program(), source, target))).toBe('OUTPUT_EXISTS');
+    expect(await codeOf(() => probeCompile(program(), parent, join(parent, 'b')))).toBe('PACKAGE_MISSING');
+    expect((await readdir(parent)).sort()).toEqual(['a.mlmodelc', 'a.mlpackage']);
   });
 
   test('tell a model that is missing from a probe that is', async () => {

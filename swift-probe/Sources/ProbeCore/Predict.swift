@@ -26,7 +26,8 @@ struct PredictRun {
     var times: [Double] = []
     var equal = true
     for _ in 0..<repeats {
-      times.append(try drained { try timed { try loaded.predict(source, into: target) } })
+      let run = drained { Result { try timed { try loaded.predict(source, into: target) } } }
+      times.append(try run.get())
       equal = equal && loaded.outputs.indices.allSatisfy { Data(target[$0]) == results[$0] }
     }
     let outputs = zip(loaded.outputs, results).map { spec, data in

@@ -81,11 +81,11 @@ public func jsonData(_ value: some Encodable) throws -> Data {
 }
 
 /// Runs a step and drains what Objective-C autoreleased meanwhile.
-func drained<Result>(_ step: () throws -> Result) rethrows -> Result {
+func drained<Outcome>(_ step: () -> Outcome) -> Outcome {
   #if canImport(ObjectiveC)
-    return try autoreleasepool(invoking: step)
+    return autoreleasepool(invoking: step)
   #else
-    return try step()
+    return step()
   #endif
 }
 
