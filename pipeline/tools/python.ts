@@ -7,8 +7,11 @@ import type { Context } from '../events.js';
 import { runProgram } from '../process.js';
 import { exists, installOnce } from './install.js';
 
-/** A locked group of Python packages: `convert` makes artifacts, `reference` records goldens, `peer` is for benchmarks. */
-export type PythonGroup = 'convert' | 'reference' | 'peer';
+/**
+ * A locked group of Python packages: `convert` makes artifacts, `reference` records goldens, `peer` is for benchmarks,
+ * `peer-store` for tests with laya-apple's own code.
+ */
+export type PythonGroup = 'convert' | 'reference' | 'peer' | 'peer-store';
 
 /** An installed environment: its interpreter and the lock it was made from. */
 export interface PythonEnvironment {
@@ -20,6 +23,7 @@ const LOCKS: Record<PythonGroup, string> = {
   convert: 'python-convert/requirements.lock',
   reference: 'python-convert/reference/requirements.lock',
   peer: 'bench/requirements-peer.lock',
+  'peer-store': 'test/peer/requirements.lock',
 };
 const CANDIDATES = ['python3', 'python3.13', 'python3.12', 'python3.11'];
 const PROBE = 'import sys, venv, ensurepip; print(sys.version_info[0], sys.version_info[1], sys.executable)';
