@@ -36,7 +36,7 @@ const LOADERS = {
 /** Keeps the mounts in a namespace of their own: nothing is left mounted, whatever happens. $1 chroot, $2 sources. */
 const ENTER = `mount --make-rprivate / && mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" &&
   mkdir -p "$1/mnt/swift-probe" && mount --bind "$2" "$1/mnt/swift-probe" && root="$1" && shift 2 &&
-  exec chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin LC_ALL=C.UTF-8 sh -c 'cd /mnt/swift-probe && exec "$@"' sh "$@"`;
+  exec chroot "$root" /usr/bin/env -i HOME=/build PATH=/usr/bin:/bin LC_ALL=C.UTF-8 sh -c 'cd /mnt/swift-probe && exec "$@"' sh "$@"`;
 
 const totals = { passed: 0, failed: 0 };
 
