@@ -1,34 +1,33 @@
-// The store's commands, beside the Python runtime's own on the same files where it is given, and raw tools.
-//   node bench/store.mjs [--runs 5] [--size-mb 300] [--peer-bench FOLDER --peer-python FILE]
-// FOLDER holds peer_shim.py, which stubs laya-apple's Mac calls; FILE is the interpreter of an environment with it
-// (bench/requirements-peer.lock). Prints medians of the wall time of whole processes.
-import { spawnSync } from 'node:child_process';
+// npm run bench:store [-- --runs 5] [--megabytes 300] [--most 10000] [--peer-python PATH] [--no-peer]
+// The store's commands beside laya-apple's own on the same files, and a raw tool. Wall seconds of whole processes; the
+// contestants of a row take turns, so that all of them meet the same machine.
+
+import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { availableParallelism, loadavg, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { findModel, GRAPH } from '../dist/registry/models.js';
 import { hashTree } from '../dist/registry/tree.js';
+import { load, median, print, python, root, timed } from './lib.mjs';
 
-const { values } = parseArgs({
+const { values: options } = parseArgs({
   options: {
     runs: { type: 'string', default: '5' },
-    'size-mb': { type: 'string', default: '300' },
-    'peer-bench': { type: 'string' },
+    megabytes: { type: 'string', default: '300' },
+    most: { type: 'string', default: '10000' },
     'peer-python': { type: 'string' },
+    'no-peer': { type: 'boolean', default: false },
   },
 });
-const runs = Number(values.runs);
-const bytes = Number(values['size-mb']) * 1_000_000;
-const cli = fileURLToPath(new URL('../bin/laya-artifacts.js', import.meta.url));
-const peer = values['peer-bench'] && values['peer-python'];
 const model = findModel('laya');
-const work = await mkdtemp(join(tmpdir(), 'laya-bench-'));
+const cli = join(root, 'bin', 'laya-artifacts.js');
+const peerCli = join(root, 'test', 'peer', 'laya_apple_cli.py');
+const peerPython = options['no-peer'] ? undefined : (options['peer-python'] ?? (await python('peer')));
 
-/** A manifest that both sides take for an artifact built on the Mac that peer_shim.py plays. */
+/** A manifest that both sides take for an artifact built on the Mac that the peer's stubs play. */
 function manifestOf(revision, sha256) {
   const ops = { ane: 10594, gpu: 0, cpu: 0 };
   return {
@@ -71,7 +70,6 @@ function manifestOf(revision, sha256) {
 }
 
 async function writeRandom(path, size) {
-  const { randomBytes } = await import('node:crypto');
   const stream = createWriteStream(path);
   for (let left = size; left > 0; left -= 8 << 20)
     if (!stream.write(randomBytes(Math.min(left, 8 << 20))))
@@ -96,64 +94,48 @@ async function writeArtifact(root, revision, size) {
   return join(compiled, 'weights', 'weight.bin');
 }
 
-async function manyArtifacts(count) {
-  const root = join(work, `many-${count}`);
+async function writeMany(folder, count) {
   for (let i = 0; i < count; i++) {
     const revision = i === 0 ? model.revision : i.toString(16).padStart(12, '0') + '0'.repeat(28);
-    await writeArtifact(root, revision, 2048);
+    await writeArtifact(folder, revision, 2048);
   }
-  return root;
 }
 
-/** Seconds of one run; throws when it fails. */
-function seconds(file, args, root) {
-  const env = { ...process.env, HF_HUB_OFFLINE: '1', PEER_FAKE_CT: '1', LAYA_APPLE_CACHE: root };
-  const started = performance.now();
-  const { status, stderr } = spawnSync(file, args, { env, stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${file} ${args.join(' ')}: ${stderr.slice(-400)}`);
-  return (performance.now() - started) / 1000;
+const ours = (...args) => ({ name: 'ours', file: process.execPath, args: [cli, ...args] });
+const theirs = (...args) =>
+  peerPython ? [{ name: 'laya-apple', file: peerPython, args: [peerCli, 'artifacts', ...args] }] : [];
+
+const rows = [];
+
+/** Runs the contestants in turn and notes their medians. */
+async function race(what, store, contestants) {
+  const env = { ...process.env, HF_HUB_OFFLINE: '1', LAYA_APPLE_CACHE: store };
+  const seconds = contestants.map(() => []);
+  for (let run = 0; run < Number(options.runs); run++)
+    for (const [i, { file, args }] of contestants.entries())
+      seconds[i].push((await timed(file, args, { env, stdio: ['ignore', 'pipe', 'ignore'] })).seconds);
+  for (const [i, { name }] of contestants.entries())
+    rows.push([what, name, median(seconds[i]).toFixed(2), Math.min(...seconds[i]).toFixed(2)]);
 }
 
-const median = (all) => [...all].sort((a, b) => a - b)[all.length >> 1];
-
-/** Runs the contestants in turn, so that all of them meet the same machine, and prints their medians. */
-function race(label, root, contestants) {
-  const times = contestants.map(() => []);
-  for (let run = 0; run < runs; run++)
-    for (const [i, [, file, args]] of contestants.entries()) times[i].push(seconds(file, args, root));
-  const parts = contestants.map(
-    ([name], i) => `${name} ${median(times[i]).toFixed(2)} (${Math.min(...times[i]).toFixed(2)})`,
-  );
-  console.log(`${label.padEnd(28)} ${parts.join('   ')}`);
-}
-
-const ours = (...args) => ['ours', process.execPath, [cli, ...args]];
-const theirs = (...args) => {
-  const shim = [
-    '-c',
-    `import sys; sys.path.insert(0, ${JSON.stringify(values['peer-bench'] ?? '')}); import runpy; sys.argv[0] = 'laya-apple'; runpy.run_module('peer_shim', run_name='__main__')`,
-  ];
-  return peer ? [['laya-apple', values['peer-python'], [...shim, 'artifacts', ...args]]] : [];
-};
-
+const work = await mkdtemp(join(tmpdir(), 'laya-bench-store-'));
 try {
-  console.log(
-    `${availableParallelism()} processors, load ${loadavg()[0].toFixed(1)}, node ${process.version}, median (least) of ${runs} in seconds`,
-  );
+  console.log(load());
   const large = join(work, 'large');
-  const weights = await writeArtifact(large, model.revision, bytes);
-  race('help', large, [ours('--help')]);
-  race(`verify, ${bytes / 1e6} MB`, large, [
+  const weights = await writeArtifact(large, model.revision, Number(options.megabytes) * 1e6);
+  await race('help', large, [ours('--help')]);
+  await race(`verify, ${options.megabytes} MB`, large, [
     ours('verify', 'laya'),
     ...theirs('verify', 'laya', '--length', '64'),
-    ['openssl dgst', 'openssl', ['dgst', '-sha256', weights]],
+    { name: 'openssl dgst', file: 'openssl', args: ['dgst', '-sha256', weights] },
   ]);
-  for (const count of [1000, 10_000]) {
-    const root = await manyArtifacts(count);
-    race(`list, ${count}`, root, [ours('list'), ...theirs('list')]);
-    race(`prune plan, ${count}`, root, [ours('prune', '--superseded'), ...theirs('prune')]);
+  for (const count of [1000, Number(options.most)]) {
+    const many = join(work, `many-${count}`);
+    await writeMany(many, count);
+    await race(`list, ${count}`, many, [ours('list'), ...theirs('list')]);
+    await race(`prune plan, ${count}`, many, [ours('prune', '--superseded'), ...theirs('prune')]);
   }
-  console.log(`load ${loadavg()[0].toFixed(1)}`);
+  print(['WHAT', 'WHO', 'MEDIAN S', 'LEAST S'], rows);
 } finally {
   await rm(work, { recursive: true, force: true });
 }
