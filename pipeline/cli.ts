@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
+import { examplesOf } from './examples.js';
 import { exitCodeOf, printError } from './exit.js';
 import { addHubCommands } from './hub-commands.js';
 import type { GlobalOptions } from './options.js';
@@ -35,7 +36,6 @@ function program(): Command {
     )
     .addOption(json())
     .addOption(offline())
-    .addHelpText('after', EXAMPLES.build)
     .action(async (model, options) => (await import('./commands/build.js')).build(model, merged(options)));
 
   cli
@@ -50,7 +50,6 @@ function program(): Command {
     .addOption(graphs())
     .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
     .addOption(offline())
-    .addHelpText('after', EXAMPLES.predict)
     .action(async (model, options) => (await import('./commands/predict.js')).predict(model, merged(options)));
 
   cli
@@ -157,24 +156,12 @@ function program(): Command {
   addServeCommand(cli, merged);
   addHubCommands(cli, merged);
   addStoreCommands(cli, merged);
-  for (const command of cli.commands) command.exitOverride().configureHelp({ helpWidth: 80 });
+  for (const command of cli.commands) {
+    command.exitOverride().configureHelp({ helpWidth: 80 });
+    command.addHelpText('after', examplesOf(command.name()));
+  }
   return cli;
 }
-
-const EXAMPLES = {
-  build: `
-Examples:
-  laya-artifacts build laya-tiny
-  laya-artifacts build laya-tiny --length 64,96 --force
-  laya-artifacts build laya-tiny --graph any-length
-  laya-artifacts build laya --checkpoint ./laya --json`,
-  predict: `
-Examples:
-  laya-artifacts predict laya-tiny --context "I was charged twice." \\
-    --questions '["Is the message about billing?"]'
-  laya-artifacts predict laya-tiny --context @mail.txt --questions @ask.json
-  laya-artifacts predict laya-tiny --input requests.jsonl > answers.jsonl`,
-};
 
 /** Runs the command line. Sets the exit code; errors go to stderr, data to stdout. */
 export async function main(argv: readonly string[]): Promise<void> {

@@ -21,17 +21,11 @@ export function addServeCommand(cli: Command, merged: <T extends object>(options
       new Option('--log-level <level>', 'least level of the log on stderr').choices(LOG_LEVELS).default('info'),
     )
     .addOption(new Option('--offline', 'never use the network'))
-    .addHelpText('after', EXAMPLES)
+    .addHelpText('after', ABOUT_KEYS)
     .action(async (options) => (await import('./commands/serve.js')).serveModels(merged(options)));
 }
 
-const EXAMPLES = `
-With LAYA_API_KEY set, requests need "Authorization: Bearer <key>".
-
-Examples:
-  laya-artifacts serve --model laya-tiny
-  laya-artifacts serve --model auto laya-typed-decisions --port 8000
-  LAYA_API_KEY=... laya-artifacts serve --host 0.0.0.0 --allow-remote`;
+const ABOUT_KEYS = '\nWith LAYA_API_KEY set, requests need "Authorization: Bearer <key>".';
 
 /** An exact whole number within bounds (fault C01). */
 function wholeNumber(least: number, most: number): (text: string) => number {
