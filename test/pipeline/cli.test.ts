@@ -16,7 +16,17 @@ beforeAll(async () => registerLayaTiny(root, [64]), 120_000);
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe('the command line', () => {
-  it.each([[[]], [['--help']], [['build', '--help']], [['help', 'predict']]])('prints help for %j', async (args) => {
+  const COMMANDS =
+    'build predict parity benchmark download list verify export import inspect info serve fetch publish prune';
+
+  it.each(COMMANDS.split(' '))('gives examples for %s', async (command) => {
+    const run = await cli([command, '--help']);
+    expect([run.code, run.stderr]).toEqual([0, '']);
+    expect(run.stdout).toContain('\nExamples:\n');
+    expect(Math.max(...run.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it.each([[[]], [['--help']], [['help', 'predict']]])('prints help for %j', async (args) => {
     const run = await cli(args);
     expect([run.code, run.stderr]).toEqual([0, '']);
     expect(run.stdout).toMatch(/^Usage: laya-artifacts/);
