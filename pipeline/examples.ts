@@ -7,7 +7,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'build laya --checkpoint ./laya --json',
   ],
   predict: [
-    'predict laya-tiny --context "I was charged twice, I am furious." \\\n    --questions \'["Is the customer angry?"]\'',
+    'predict laya-tiny --context "I paid twice, I am furious." \\\n    --questions \'["Is the customer angry?"]\'',
     'predict laya-tiny --context @mail.txt --questions @ask.json',
     'predict laya-tiny --input requests.jsonl > answers.jsonl',
   ],
