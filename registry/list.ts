@@ -122,12 +122,10 @@ function readManifestSync(folder: string): Manifest {
 
 /** The key whose artifact has this very path; undefined for other models, revisions, variants and buckets. */
 function keyOf(path: string): ArtifactKey | undefined {
-  const [name = '', , folder = ''] = path.split('/');
-  const [, quantization, length] = ARTIFACT_NAME.exec(folder) ?? [];
-  const model = MODELS.find((one) => one.name === name);
-  const bucket = model?.buckets.find((one) => String(one) === length);
-  if (!model || bucket === undefined || quantization !== undefined) return undefined;
-  return artifactPath({ model, bucket }) === path ? { model, bucket } : undefined;
+  const [name, revision = ''] = path.split('/');
+  const model = MODELS.find((one) => one.name === name && one.revision.startsWith(revision));
+  const bucket = model?.buckets.find((one) => artifactPath({ model, bucket: one }) === path);
+  return model && bucket !== undefined ? { model, bucket } : undefined;
 }
 
 function unknownRow(path: string): LayaError {

@@ -1,5 +1,5 @@
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { readFileSync, type Stats, statSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { RecordError } from './errors.js';
 import type { Validator } from './generated/validators.js';
 import { parseJson, toPlain } from './json.js';
@@ -30,34 +30,30 @@ export async function readRecord<T>(path: string, validator: Validator): Promise
   return parseRecord<T>(await readText(path), validator, path);
 }
 
-/** A file's text. Throws RecordError (JSON_LIMIT, JSON_SYNTAX) when it is too large or not UTF-8. */
+/** A file's text. Throws RecordError (JSON_LIMIT, JSON_SYNTAX) when it is too large, no regular file, or not UTF-8. */
 export async function readText(path: string): Promise<string> {
-  const file = await open(path, 'r');
-  try {
-    checkSize((await file.stat()).size, path);
-    return decodeText(await file.readFile(), path);
-  } finally {
-    await file.close();
-  }
+  checkFile(await stat(path), path);
+  return decodeText(await readFile(path), path);
 }
 
 /** The same without giving way to other work, for commands that read a thousand small records. */
 export function readTextSync(path: string): string {
-  const file = openSync(path, 'r');
-  try {
-    checkSize(fstatSync(file).size, path);
-    return decodeText(readFileSync(file), path);
-  } finally {
-    closeSync(file);
-  }
+  checkFile(statSync(path), path);
+  const text = readFileSync(path, 'utf8');
+  // What is not UTF-8 was read as U+FFFD; only the bytes tell it from the character itself.
+  return text.includes('\ufffd') ? decodeText(readFileSync(path), path) : text;
 }
 
-function checkSize(size: number, where: string): void {
-  if (size <= MAX_RECORD_BYTES) return;
+/** Opening a named pipe would wait for its other end. */
+function checkFile(found: Stats, where: string): void {
+  if (!found.isFile()) {
+    throw new RecordError('JSON_SYNTAX', `${where} is not a regular file`, { where, expected: 'a regular file' });
+  }
+  if (found.size <= MAX_RECORD_BYTES) return;
   throw new RecordError('JSON_LIMIT', `${where} is too large for a record`, {
     where,
     expected: `at most ${MAX_RECORD_BYTES} bytes`,
-    found: `${size} bytes`,
+    found: `${found.size} bytes`,
   });
 }
 

@@ -2,8 +2,9 @@ import { DEFAULT_DEPTH } from './json-value.js';
 
 /** Longer texts are left to the strict reader, in UTF-16 units. */
 const MAX_LENGTH = 1 << 20;
-/** Strings of a valid text, in turn; the group is there when the string is a key. */
-const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"[ \t\n\r]*(:)?/g;
+/** Strings of a valid text, in turn; a match ends in a colon when the string is a key. */
+const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"(?:[ \t\n\r]*:)?/g;
+const COLON = 0x3a;
 
 /**
  * What `toPlain(parseJson(text))` gives, by way of JSON.parse and several times as fast; undefined where only the
@@ -42,6 +43,7 @@ function isPlain(value: number): boolean {
 
 function keysInText(text: string): number {
   let keys = 0;
-  for (const [, colon] of text.matchAll(STRING)) if (colon !== undefined) keys++;
+  STRING.lastIndex = 0;
+  while (STRING.test(text)) if (text.charCodeAt(STRING.lastIndex - 1) === COLON) keys++;
   return keys;
 }
