@@ -10,7 +10,6 @@ import { context, median, print, python, ratio, root, timed } from './lib.mjs';
 const CLIENTS = 16;
 const ROUNDS = 3;
 const REQUESTS = Number(process.env.LAYA_BENCH_REQUESTS ?? 320);
-const WORKERS = process.argv[2];
 const cache = process.env.LAYA_APPLE_CACHE ?? mkdtempSync(join(tmpdir(), 'laya-bench-serve-'));
 const cli = join(root, 'bin', 'laya-artifacts.js');
 const checkpoint = join(root, 'models', 'laya-tiny');
@@ -24,8 +23,7 @@ const bodies = (count, salt) =>
     return JSON.stringify({ model: 'tiny', state, questions: questions(count) });
   });
 
-const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
-function post(url, body) {
+function post(url, body, agent) {
   return new Promise((resolve, reject) => {
     const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
     const call = request(`${url}/v1/systemone`, { method: 'POST', agent, headers }, (response) => {
@@ -43,17 +41,19 @@ function post(url, body) {
 
 /** All bodies through the clients; requests a second and the latencies in milliseconds. */
 async function round(url, list) {
+  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
   const latencies = [];
   let next = 0;
   const started = performance.now();
   const client = async () => {
     while (next < list.length) {
       const sent = performance.now();
-      await post(url, list[next++]);
+      await post(url, list[next++], agent);
       latencies.push(performance.now() - sent);
     }
   };
   await Promise.all(Array.from({ length: CLIENTS }, client));
+  agent.destroy();
   return { rate: (list.length / (performance.now() - started)) * 1000, latencies };
 }
 
@@ -66,9 +66,19 @@ async function until(url, child) {
   }
 }
 
-async function startOurs(port) {
-  const extra = WORKERS === undefined ? [] : ['--workers', WORKERS];
-  const args = [cli, 'serve', '--model', 'laya-tiny', '--port', String(port), '--log-level', 'warning', ...extra];
+async function startOurs(port, graph) {
+  const args = [
+    cli,
+    'serve',
+    '--model',
+    'laya-tiny',
+    '--port',
+    String(port),
+    '--log-level',
+    'warning',
+    '--graph',
+    graph,
+  ];
   const env = { ...process.env, LAYA_APPLE_CACHE: cache };
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
   return { child, url: await until(`http://127.0.0.1:${port}`, child) };
@@ -105,11 +115,15 @@ spawnSync(process.execPath, [cli, 'build', 'laya-tiny', '--graph', 'all'], {
   env: { ...process.env, LAYA_APPLE_CACHE: cache },
   stdio: 'ignore',
 });
-const servers = { ours: await startOurs(18642), upstream: await startUpstream(18643) };
+const servers = {
+  ours: await startOurs(18642, 'auto'),
+  'ours, any-length': await startOurs(18644, 'any-length'),
+  upstream: await startUpstream(18643),
+};
 const rows = [];
 for (const count of [1, 8]) {
-  const rates = { ours: [], upstream: [] };
-  const latencies = { ours: [], upstream: [] };
+  const empty = () => Object.fromEntries(Object.keys(servers).map((name) => [name, []]));
+  const [rates, latencies] = [empty(), empty()];
   for (const name of Object.keys(servers)) await round(servers[name].url, bodies(count, 'w').slice(0, 2 * CLIENTS));
   for (let i = 0; i < ROUNDS; i++)
     for (const name of Object.keys(servers)) {
@@ -119,7 +133,7 @@ for (const count of [1, 8]) {
     }
   for (const name of Object.keys(servers)) {
     const [p50, p99] = [quantile(latencies[name], 0.5), quantile(latencies[name], 0.99)];
-    const times = name === 'ours' ? `${ratio(median(rates.ours), median(rates.upstream))} x` : '';
+    const times = name !== 'upstream' ? `${ratio(median(rates.ours), median(rates.upstream))} x` : '';
     rows.push([
       `${name}, ${count} question${count > 1 ? 's' : ''}`,
       `${median(rates[name]).toFixed(0)}/s`,
@@ -130,6 +144,5 @@ for (const count of [1, 8]) {
   }
 }
 print(['SERVER', 'REQUESTS, MEDIAN', 'P50', 'P99', 'OURS TO UPSTREAM'], rows);
-agent.destroy();
 for (const { child } of Object.values(servers)) child.kill('SIGTERM');
 if (!process.env.LAYA_APPLE_CACHE) rmSync(cache, { recursive: true, force: true });

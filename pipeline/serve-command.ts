@@ -10,6 +10,11 @@ export function addServeCommand(cli: Command, merged: <T extends object>(options
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <number>', 'port, 0 for any free one', wholeNumber(0, 65535), 8642)
     .addOption(new Option('--device <device>', 'where to run').choices(['auto', 'cpu', 'ane', 'gpu']).default('auto'))
+    .addOption(
+      new Option('--graph <graph>', 'which graphs may answer')
+        .choices(['auto', 'buckets', 'any-length'])
+        .default('auto'),
+    )
     .option(
       '--workers <number>',
       'requests answered at a time (default: one a processor, at most 4)',

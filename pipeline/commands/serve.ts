@@ -1,4 +1,5 @@
 import type { Device } from '../../runtime/open.js';
+import type { GraphChoice } from '../../runtime/plan.js';
 import { jsonLog, type LogLevel } from '../../runtime/serve/log.js';
 import { serve } from '../../runtime/serve/serve.js';
 import { openContext, printData } from '../edge.js';
@@ -11,6 +12,7 @@ interface ServeCommandOptions extends GlobalOptions {
   readonly host: string;
   readonly port: number;
   readonly device: Device;
+  readonly graph: GraphChoice;
   readonly workers?: number;
   readonly allowRemote?: boolean;
   readonly logLevel: LogLevel;
@@ -19,7 +21,7 @@ interface ServeCommandOptions extends GlobalOptions {
 
 /** `serve`: prints the address once it listens, and runs until SIGINT or SIGTERM; requests in progress are finished. */
 export async function serveModels(options: ServeCommandOptions): Promise<void> {
-  const { model: models, host, port, device, workers, checkpoint, allowRemote = false } = options;
+  const { model: models, host, port, device, graph, workers, checkpoint, allowRemote = false } = options;
   if (checkpoint !== undefined && (models.length !== 1 || models[0] === 'auto'))
     throw new UsageError('USAGE', '--checkpoint is for one model', { where: '--checkpoint', found: models });
   const context = openContext(options);
@@ -27,7 +29,7 @@ export async function serveModels(options: ServeCommandOptions): Promise<void> {
   const log = jsonLog(options.logLevel, (line) => void process.stderr.write(line), context.now);
   const apiKey = context.env.LAYA_API_KEY;
   const served = await serve({
-    ...{ models, host, port, device, allowRemote, apiKey, log },
+    ...{ models, host, port, device, graph, allowRemote, apiKey, log },
     root: context.root,
     version: ownVersion(),
     ...(workers === undefined ? {} : { workers }),

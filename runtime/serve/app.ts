@@ -111,14 +111,16 @@ function systemOneRoute({ answerer, offer, limits, meter, log }: AppParts): (cal
       throw new HttpError('TYPE_NOT_JSON', 'Content-Type must be application/json');
     if (pending >= limits.pending) throw new HttpError('BUSY', 'server busy, try again later');
     const gone = new AbortController();
-    outgoing.once('close', () => gone.abort());
+    outgoing.once('close', () => {
+      if (!outgoing.writableFinished) gone.abort(GONE);
+    });
     pending += 1;
     try {
       const body = await readBody(incoming, { bytes: REQUEST_LIMITS.bodyBytes, ms: limits.bodyMs });
       const target = resolveTarget(readAsk(body).model, offer);
-      const { body: answer, facts, queueMs } = await answerer.ask({ body, target, requestId }, gone.signal);
-      meter.answered(facts, queueMs);
-      log('debug', 'answered', { request_id: requestId, ...facts, queueMs });
+      const { body: answer, facts } = await answerer.ask({ body, target, requestId }, gone.signal);
+      meter.answered(facts);
+      log('debug', 'answered', { request_id: requestId, ...facts });
       const ms = facts.latencyMs.toFixed(2);
       return jsonResponse(answer, requestId, { 'Server-Timing': `inference;dur=${ms}`, 'X-Inference-Time-Ms': ms });
     } finally {
@@ -126,6 +128,9 @@ function systemOneRoute({ answerer, offer, limits, meter, log }: AppParts): (cal
     }
   };
 }
+
+/** Made once: an abort without a reason makes an error with a stack each time. */
+const GONE = new Error('the client left');
 
 const isJson = (type: string | undefined): boolean =>
   type?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';

@@ -27,7 +27,7 @@ export class Meter {
     this.#metrics.count('laya_refused_total', 'Requests that were not answered, by code.', { code });
   }
 
-  answered({ model, device, questions, inputTokens, truncated, latencyMs }: AnswerFacts, queueMs: number): void {
+  answered({ model, device, questions, inputTokens, truncated, latencyMs, queueMs }: AnswerFacts): void {
     const labels = { model, device };
     this.#metrics.count('laya_questions_total', 'Questions answered.', labels, questions);
     this.#metrics.count('laya_input_tokens_total', 'Tokens read by the model.', labels, inputTokens);

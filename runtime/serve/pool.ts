@@ -1,5 +1,5 @@
 import { HttpError, RefusedError, ServeError } from './errors.js';
-import type { AnswerFacts, Fault, WorkerOrder } from './protocol.js';
+import { type AnswerFacts, type Fault, sharedNow, type WorkerOrder } from './protocol.js';
 import { type ModelState, type Outcome, Slot, type WorkerEvent } from './slot.js';
 import { AUTO_MODELS, type Target } from './target.js';
 
@@ -23,7 +23,6 @@ export interface Question {
 export interface Answered {
   readonly body: string;
   readonly facts: AnswerFacts;
-  readonly queueMs: number;
 }
 
 export interface PoolStatus {
@@ -47,8 +46,8 @@ interface Waiting {
   readonly since: number;
   readonly resolve: (answered: Answered) => void;
   readonly reject: (error: unknown) => void;
-  /** Where it runs, once it does. */
-  slot?: Slot;
+  /** Takes it from the worker that has it. */
+  cancel?: () => void;
 }
 
 /**
@@ -61,7 +60,6 @@ export class Pool implements Answerer {
   readonly #waiting = new Set<Waiting>();
   #watchers: (() => void)[] = [];
   #jobs = 0;
-  #running = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -74,7 +72,7 @@ export class Pool implements Answerer {
   async ready(): Promise<void> {
     for (;;) {
       const states = [...this.status().models.values()];
-      if (this.#slots.some((slot) => slot.idle) && states.some(({ status }) => status === 'ready')) return;
+      if (this.#slots.some((slot) => slot.open) && states.some(({ status }) => status === 'ready')) return;
       if (this.#slots.every((slot) => slot.tried)) throw noModel(this.status().models);
       await new Promise<void>((resolve) => this.#watchers.push(resolve));
     }
@@ -86,11 +84,11 @@ export class Pool implements Answerer {
     let leave = (): void => undefined;
     try {
       return await new Promise((resolve, reject) => {
-        const waiting: Waiting = { question, since: performance.now(), resolve, reject };
+        const waiting: Waiting = { question, since: sharedNow(), resolve, reject };
         leave = () => this.#leave(waiting);
         this.#waiting.add(waiting);
         this.#dispatch();
-        if (this.#waiting.size > this.#options.queue)
+        if (this.#queued > this.#options.queue)
           this.#drop(waiting, new HttpError('BUSY', 'server busy, try again later'));
         if (signal.aborted) leave();
         else signal.addEventListener('abort', leave);
@@ -103,12 +101,18 @@ export class Pool implements Answerer {
   status(): PoolStatus {
     const models = new Map(this.#options.order.models.map((model) => [model, this.#stateOf(model)]));
     const restarts = this.#slots.reduce((sum, slot) => sum + slot.restarts, 0);
-    return { models, queued: this.#waiting.size, running: this.#running, workers: this.#slots.length, restarts };
+    const running = this.#slots.filter(({ load }) => load > 0).length;
+    return { models, queued: this.#queued, running, workers: this.#slots.length, restarts };
+  }
+
+  /** Jobs that no worker is at yet. */
+  get #queued(): number {
+    return this.#slots.reduce((sum, { load }) => sum + Math.max(0, load - 1), this.#waiting.size);
   }
 
   /** Ends the workers after the jobs that run and wait. */
   async close(): Promise<void> {
-    while (this.#waiting.size > 0 || this.#running > 0)
+    while (this.#waiting.size > 0 || this.#slots.some(({ load }) => load > 0))
       await new Promise<void>((resolve) => this.#watchers.push(resolve));
     await Promise.all(this.#slots.map((slot) => slot.close()));
   }
@@ -123,7 +127,7 @@ export class Pool implements Answerer {
   #dispatch(): void {
     for (const waiting of this.#waiting) {
       const { target } = waiting.question;
-      const slot = this.#slots.find((one) => one.idle && namesOf(target).some((name) => isReady(one, name)));
+      const slot = this.#freest(target);
       if (slot) this.#start(waiting, slot);
       else if (!this.#slots.some((one) => one.alive))
         this.#drop(waiting, new HttpError('STOPPING', 'the server is stopping'));
@@ -132,22 +136,39 @@ export class Pool implements Answerer {
     for (const watcher of this.#watchers.splice(0)) watcher();
   }
 
+  /** The slot with the least to do that can serve the target. */
+  #freest(target: Target): Slot | undefined {
+    const names = namesOf(target);
+    const able = this.#slots.filter((slot) => slot.free && names.some((name) => isReady(slot, name)));
+    return able.sort((a, b) => a.load - b.load)[0];
+  }
+
   #start(waiting: Waiting, slot: Slot): void {
     this.#waiting.delete(waiting);
-    waiting.slot = slot;
-    const queueMs = performance.now() - waiting.since;
     this.#jobs += 1;
-    this.#running += 1;
-    const run = slot.run({ id: this.#jobs, ...waiting.question, queueMs }).finally(() => {
-      this.#running -= 1;
+    const id = this.#jobs;
+    waiting.cancel = () => slot.cancel(id);
+    const { question, since, resolve, reject } = waiting;
+    const ended = slot.run({ id, ...question, since }).then((outcome) => {
+      if (outcome === null) this.#putBack(waiting);
+      else resolve(resultOf(outcome));
+    });
+    ended.catch(reject).finally(() => {
       for (const watcher of this.#watchers.splice(0)) watcher();
     });
-    run.then((outcome) => ({ ...resultOf(outcome), queueMs })).then(waiting.resolve, waiting.reject);
+  }
+
+  /** Back to the head of the queue: its worker ended before its turn. */
+  #putBack(waiting: Waiting): void {
+    const others = [...this.#waiting];
+    this.#waiting.clear();
+    for (const one of [waiting, ...others]) this.#waiting.add(one);
+    this.#dispatch();
   }
 
   #leave(waiting: Waiting): void {
     this.#waiting.delete(waiting);
-    waiting.slot?.cancel();
+    waiting.cancel?.();
     waiting.reject(new HttpError('CLIENT_GONE', 'the client left before its answer'));
   }
 
@@ -193,7 +214,7 @@ function noModel(models: ReadonlyMap<string, ModelState>): ServeError {
   });
 }
 
-function resultOf(outcome: Outcome): { body: string; facts: AnswerFacts } {
+function resultOf(outcome: NonNullable<Outcome>): Answered {
   if ('body' in outcome) return outcome;
   throw errorOf(outcome.fault);
 }

@@ -1,4 +1,5 @@
 import type { Device } from '../open.js';
+import type { GraphChoice } from '../plan.js';
 import type { Target } from './target.js';
 
 /** What a worker is started with. */
@@ -6,6 +7,7 @@ export interface WorkerOrder {
   readonly models: readonly string[];
   readonly device: Device;
   readonly threads: number;
+  readonly graph?: GraphChoice;
   readonly root?: string;
   readonly checkpoint?: string;
 }
@@ -16,8 +18,8 @@ export interface Job {
   readonly body: string;
   readonly target: Target;
   readonly requestId: string;
-  /** Milliseconds it waited for a worker. */
-  readonly queueMs: number;
+  /** When it came, in milliseconds since 1970. */
+  readonly since: number;
 }
 
 export type ToWorker =
@@ -41,7 +43,12 @@ export interface AnswerFacts {
   readonly inputTokens: number;
   readonly truncated: boolean;
   readonly latencyMs: number;
+  /** From its arrival to the start of its work. */
+  readonly queueMs: number;
 }
+
+/** Milliseconds since 1970 with a fraction: the same clock in all threads. */
+export const sharedNow = (): number => performance.timeOrigin + performance.now();
 
 /** An error as it crosses from a worker. */
 export interface Fault {

@@ -7,7 +7,7 @@ import type { Routed } from './route.js';
 const WIRE_MODEL = 'laya-rl-agent';
 
 /** The response body: answers and usage byte for byte as `predict` gives them, then who answered and how. */
-export function responseBody(result: Result, { routing, modelRouting }: Routed, job: Job): string {
+export function responseBody(result: Result, { routing, modelRouting }: Routed, job: Job, queueMs: number): string {
   const json = result.toJson();
   const { runtime } = result;
   const own: Record<string, unknown> = {
@@ -24,7 +24,7 @@ export function responseBody(result: Result, { routing, modelRouting }: Routed, 
     sequence_length: runtime.sequence_length,
     question_count: runtime.question_count,
     latency_ms: runtime.latency_ms,
-    queue_wait_ms: Math.round(job.queueMs * 1000) / 1000,
+    queue_wait_ms: Math.round(queueMs * 1000) / 1000,
   };
   const body: JsonObject = new Map<string, JsonValue>([
     ['model', WIRE_MODEL],
@@ -36,7 +36,7 @@ export function responseBody(result: Result, { routing, modelRouting }: Routed, 
   return stringifyJson(body);
 }
 
-export function factsOf({ runtime, usage }: Result): AnswerFacts {
+export function factsOf({ runtime, usage }: Result, queueMs: number): AnswerFacts {
   return {
     model: runtime.model,
     device: runtime.device,
@@ -44,5 +44,6 @@ export function factsOf({ runtime, usage }: Result): AnswerFacts {
     inputTokens: usage.input_tokens,
     truncated: runtime.truncated,
     latencyMs: runtime.latency_ms,
+    queueMs,
   };
 }

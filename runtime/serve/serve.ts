@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { findModel } from '../../registry/models.js';
 import type { Device } from '../open.js';
+import type { GraphChoice } from '../plan.js';
 import { SERVER_LIMITS, type ServerLimits } from './limits.js';
 import type { Log } from './log.js';
 import { Meter } from './meter.js';
@@ -15,6 +16,8 @@ export interface ServeOptions {
   readonly host: string;
   readonly port: number;
   readonly device: Device;
+  /** Which graphs may answer; default: as `predict` chooses. */
+  readonly graph?: GraphChoice;
   readonly allowRemote: boolean;
   readonly apiKey: string | undefined;
   /** Root of the artifact store; default: as the environment says. */
@@ -50,11 +53,12 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const processors = availableParallelism();
   const workers = options.workers ?? Math.min(processors, MOST_WORKERS);
   const threads = Math.max(1, Math.floor(processors / workers));
-  const { root, checkpoint, workerUrl, limits = {} } = options;
+  const { root, checkpoint, graph, workerUrl, limits = {} } = options;
   const order = {
     models: offer.models,
     device,
     threads,
+    ...(graph === undefined ? {} : { graph }),
     ...(root === undefined ? {} : { root }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
   };

@@ -13,8 +13,8 @@ export type WorkerEvent =
   | { readonly kind: 'model_unavailable'; readonly worker: number; readonly model: string; readonly fault: Fault }
   | { readonly kind: 'worker_lost'; readonly worker: number; readonly error: string; readonly restart_ms: number };
 
-/** A job's result, as a worker gave it. */
-export type Outcome = { readonly body: string; readonly facts: AnswerFacts } | { readonly fault: Fault };
+/** A job's result as a worker gave it, or null for a job whose worker ended before its turn. */
+export type Outcome = { readonly body: string; readonly facts: AnswerFacts } | { readonly fault: Fault } | null;
 
 export interface SlotOptions {
   readonly url: URL;
@@ -34,13 +34,16 @@ interface Running {
 
 const LONGEST_WAIT_MS = 30_000;
 
-/** One place of the pool: a worker, and after its loss the next one. It runs one job at a time. */
+/** Jobs a worker holds: one at work, and the next one at hand, so that it never waits for the main thread. */
+const DEPTH = 2;
+
+/** One place of the pool: a worker, and after its loss the next one. It runs its jobs one after the other. */
 export class Slot {
   readonly models = new Map<string, ModelState>();
   readonly #number: number;
   readonly #options: SlotOptions;
   #worker: Worker | undefined;
-  #running: Running | undefined;
+  #jobs: Running[] = [];
   #timer: NodeJS.Timeout | undefined;
   #losses = 0;
   #restarts = 0;
@@ -55,8 +58,18 @@ export class Slot {
     this.#start();
   }
 
-  get idle(): boolean {
-    return this.#opened && this.#running === undefined && !this.#closing;
+  /** True when it takes jobs, now or after those it has. */
+  get open(): boolean {
+    return this.#opened && !this.#closing;
+  }
+
+  get free(): boolean {
+    return this.open && this.#jobs.length < DEPTH;
+  }
+
+  /** Jobs it holds. */
+  get load(): number {
+    return this.#jobs.length;
   }
 
   get tried(): boolean {
@@ -72,17 +85,17 @@ export class Slot {
     return this.#restarts;
   }
 
-  /** Runs a job; the slot must be idle. Throws HttpError WORKER_LOST when the worker ends before it answered. */
+  /** Runs a job after those it has; the slot must be free. Throws HttpError WORKER_LOST when the worker ends meanwhile. */
   run(job: Job): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      this.#running = { id: job.id, resolve, reject };
+      this.#jobs.push({ id: job.id, resolve, reject });
       this.#tell({ kind: 'job', job });
     });
   }
 
-  /** Ends the job that runs as soon as the worker can. */
-  cancel(): void {
-    if (this.#running) this.#tell({ kind: 'cancel', id: this.#running.id });
+  /** Ends a job as soon as the worker can. */
+  cancel(id: number): void {
+    this.#tell({ kind: 'cancel', id });
   }
 
   /** Ends the worker now, whatever it does. */
@@ -139,37 +152,37 @@ export class Slot {
   }
 
   #settle(message: Extract<FromWorker, { readonly id: number }>): void {
-    const running = this.#running;
-    if (running?.id !== message.id) return;
-    this.#running = undefined;
+    const index = this.#jobs.findIndex(({ id }) => id === message.id);
+    const [job] = index < 0 ? [] : this.#jobs.splice(index, 1);
     this.#losses = 0;
-    running.resolve(message.kind === 'answer' ? message : { fault: message.fault });
+    job?.resolve(message.kind === 'answer' ? message : { fault: message.fault });
     this.#options.changed();
   }
 
-  /** The worker is gone: its job fails now, and another worker takes the place after a while. */
+  /** The worker is gone: the job at work fails now, and another worker takes the place after a while. */
   #lost(error: unknown): void {
-    const running = this.#running;
+    const [running, ...others] = this.#jobs;
     this.#worker = undefined;
-    this.#running = undefined;
+    this.#jobs = [];
     this.#opened = false;
-    if (this.#closing && running === undefined) {
-      this.#options.changed();
-      return;
-    }
-    const { order, restartMs, emit } = this.#options;
-    const restart_ms = Math.min(restartMs * 2 ** this.#losses, LONGEST_WAIT_MS);
-    if (this.#losses > 0) {
-      this.#tried = true;
-      for (const model of order.models) this.models.set(model, { status: 'unavailable', reason: 'WORKER_LOST' });
-    } else for (const model of order.models) this.models.set(model, { status: 'warming' });
-    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    emit({ kind: 'worker_lost', worker: this.#number, error: text, restart_ms });
+    if (!this.#closing || running !== undefined) this.#reportLoss(error);
     running?.reject(
       new HttpError('WORKER_LOST', 'the worker that ran this request ended; try again', { cause: error }),
     );
-    if (!this.#closing) this.#restart(restart_ms);
+    for (const job of others) job.resolve(null);
     this.#options.changed();
+  }
+
+  #reportLoss(error: unknown): void {
+    const { order, restartMs, emit } = this.#options;
+    const restart_ms = Math.min(restartMs * 2 ** this.#losses, LONGEST_WAIT_MS);
+    if (this.#losses > 0) this.#tried = true;
+    const state: ModelState =
+      this.#losses > 0 ? { status: 'unavailable', reason: 'WORKER_LOST' } : { status: 'warming' };
+    for (const model of order.models) this.models.set(model, state);
+    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    emit({ kind: 'worker_lost', worker: this.#number, error: text, restart_ms });
+    if (!this.#closing) this.#restart(restart_ms);
   }
 
   #restart(wait: number): void {

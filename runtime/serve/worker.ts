@@ -1,8 +1,17 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { LayaError } from '../../schemas/errors.js';
 import { Laya } from '../laya.js';
+import type { OpenOptions } from '../open.js';
 import { readAsk } from './ask.js';
-import type { Fault, FromWorker, Job, Placement, ToWorker, WorkerOrder } from './protocol.js';
+import {
+  type Fault,
+  type FromWorker,
+  type Job,
+  type Placement,
+  sharedNow,
+  type ToWorker,
+  type WorkerOrder,
+} from './protocol.js';
 import { factsOf, responseBody } from './respond.js';
 import { route } from './route.js';
 
@@ -41,13 +50,8 @@ async function openOne(models: Map<string, Laya>, model: string, order: WorkerOr
   }
 }
 
-function openOptions({ device, threads, root, checkpoint }: WorkerOrder) {
-  return {
-    device,
-    threads,
-    ...(root === undefined ? {} : { root }),
-    ...(checkpoint === undefined ? {} : { checkpoint }),
-  };
+function openOptions({ models: _, ...options }: WorkerOrder): OpenOptions {
+  return options;
 }
 
 /** Loads and runs everything that may answer, then learns from an answer where the model runs. */
@@ -59,14 +63,16 @@ async function warm(laya: Laya): Promise<Placement> {
 
 async function answer(models: ReadonlyMap<string, Laya>, job: Job, signal: AbortSignal): Promise<FromWorker> {
   const { id } = job;
+  const queueMs = Math.max(0, sharedNow() - job.since);
   try {
+    signal.throwIfAborted();
     const { state, questions, minConfidence } = readAsk(job.body);
     const routed = await route(state, questions, job.target);
     const laya = models.get(routed.model);
     if (laya === undefined) return { kind: 'fault', id, fault: unavailable(routed.model) };
     const threshold = minConfidence === undefined ? {} : { minConfidence };
     const result = await laya.predict({ context: state, questions, ...threshold }, { signal });
-    return { kind: 'answer', id, body: responseBody(result, routed, job), facts: factsOf(result) };
+    return { kind: 'answer', id, body: responseBody(result, routed, job, queueMs), facts: factsOf(result, queueMs) };
   } catch (error) {
     return { kind: 'fault', id, fault: faultOf(error) };
   }

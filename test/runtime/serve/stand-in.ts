@@ -3,7 +3,15 @@ import { Meter } from '../../../runtime/serve/meter.js';
 import type { Answerer, PoolStatus, Question } from '../../../runtime/serve/pool.js';
 import { type RunningServer, type ServerOptions, startServer } from '../../../runtime/serve/server.js';
 
-const facts = { model: 'laya-tiny', device: 'cpu', questions: 1, inputTokens: 1, truncated: false, latencyMs: 1 };
+const facts = {
+  model: 'laya-tiny',
+  device: 'cpu',
+  questions: 1,
+  inputTokens: 1,
+  truncated: false,
+  latencyMs: 1,
+  queueMs: 0,
+};
 
 /** Answers `{"answer":"<request id>"}`, or as the test says. */
 class StandIn implements Answerer {
@@ -14,7 +22,7 @@ class StandIn implements Answerer {
   async ask(question: Question, signal: AbortSignal) {
     this.asked.push(question);
     this.signals.push(signal);
-    return { body: await this.respond(question), facts, queueMs: 0 };
+    return { body: await this.respond(question), facts };
   }
 
   status(): PoolStatus {
