@@ -1,0 +1,211 @@
+// npm run bench:predict [-- --size large --rounds 3 --runs 10]: requests of 1 and 8 questions at 64 and 128 tokens, ours
+// beside upstream's PyTorch agent and upstream's ONNX agent, in turns, on laya-tiny or the full-size random checkpoint.
+// The ONNX agent takes part when LAYA_BENCH_ONNX names a folder with onnxruntime, onnx and onnxscript: made with
+// `pip install --target FOLDER onnx onnxruntime onnxscript`. Called with --child it opens our
+// model and answers what the parent asks for.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, rename } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { requestOf } from '../dist/pipeline/benchmark/measure.js';
+import { emitDense } from '../dist/pipeline/dense/emit.js';
+import { formatAnswers } from '../dist/runtime/answers.js';
+import { temperatures } from '../dist/runtime/calibration.js';
+import { readCheckpoint } from '../dist/runtime/checkpoint.js';
+import { forwardBatches } from '../dist/runtime/dense/forward.js';
+import { DenseSession } from '../dist/runtime/dense/session.js';
+import { HostWeights } from '../dist/runtime/host.js';
+import { Laya } from '../dist/runtime/index.js';
+import { prepare } from '../dist/runtime/prompt.js';
+import { parseQuestions } from '../dist/runtime/questions.js';
+import { openTokenizer } from '../dist/runtime/tokenizer.js';
+import { fromPlain } from '../dist/schemas/json.js';
+import { bigCheckpoint, context, megabytes, print, python, ratio, root, timed } from './lib.mjs';
+
+const KINDS = [
+  [64, 1],
+  [128, 1],
+  [64, 8],
+  [128, 8],
+];
+const { values: options } = parseArgs({
+  options: {
+    size: { type: 'string', default: 'tiny' },
+    rounds: { type: 'string', default: '3' },
+    runs: { type: 'string', default: '30' },
+    child: { type: 'boolean' },
+    checkpoint: { type: 'string' },
+    dense: { type: 'string' },
+    store: { type: 'string' },
+  },
+});
+
+/** Gives a function that answers one request: the public API where the model is registered, else its parts. */
+async function opened() {
+  if (options.store) {
+    const laya = await Laya.open('laya-tiny', { root: options.store });
+    return (request) => laya.predict(request);
+  }
+  const checkpoint = await readCheckpoint(options.checkpoint);
+  const [tokenizer, host] = [
+    await openTokenizer(join(checkpoint.root, 'tokenizer')),
+    await HostWeights.open(checkpoint),
+  ];
+  const session = await DenseSession.open(join(options.dense, 'model.onnx'));
+  const model = { host, session, maxTokens: checkpoint.agent.maxLen, vocab: checkpoint.encoder.vocab };
+  const calibration = temperatures(checkpoint.agent);
+  return async ({ context: state, questions: asked }) => {
+    const questions = parseQuestions(fromPlain(asked));
+    const { rows } = await prepare(tokenizer, checkpoint.agent, state, questions);
+    return formatAnswers(questions, await forwardBatches(model, rows), calibration);
+  };
+}
+
+/** Answers `{context, questions, runs}` lines with the milliseconds of each run and the CPU seconds of all. */
+async function child() {
+  const started = performance.now();
+  const answer = await opened();
+  console.log(JSON.stringify({ load_s: (performance.now() - started) / 1000 }));
+  let salt = 0;
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { context: text, questions, runs } = JSON.parse(line);
+    const ask = () => answer({ context: `${++salt} ${text}`, questions });
+    await ask();
+    const [before, taken] = [process.cpuUsage(), []];
+    for (let i = 0; i < runs; i++) {
+      const from = performance.now();
+      await ask();
+      taken.push(performance.now() - from);
+    }
+    const { user, system } = process.cpuUsage(before);
+    const peak = process.resourceUsage().maxRSS * 1024;
+    console.log(JSON.stringify({ ms: taken, cpu_s: (user + system) / 1e6, peak_rss_bytes: peak }));
+  }
+  process.exit(0);
+}
+
+/** A child that answers a line for each line it gets. */
+function talk(name, file, args) {
+  const process = spawn(file, args, { cwd: root, stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: process.stdout })[Symbol.asyncIterator]();
+  const next = async () => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error(`${name} ended`);
+    return JSON.parse(value);
+  };
+  return {
+    name,
+    ready: next(),
+    ask: (order) => {
+      process.stdin.write(`${JSON.stringify(order)}\n`);
+      return next();
+    },
+    end: () => process.stdin.end(),
+  };
+}
+
+async function denseOf(folder) {
+  const target = join(folder, 'dense');
+  if (existsSync(target)) return target;
+  const partial = `${target}.partial-${process.pid}`;
+  await mkdir(partial);
+  await emitDense(await readCheckpoint(folder), partial);
+  await rename(partial, target);
+  return target;
+}
+
+async function subjects(store) {
+  const own = [join(root, 'bench', 'predict.mjs'), '--child'];
+  const checkpoint = options.size === 'large' ? await bigCheckpoint('F32') : join(root, 'models', 'laya-tiny');
+  if (options.size === 'large') own.push('--checkpoint', checkpoint, '--dense', await denseOf(checkpoint));
+  else {
+    const build = [join(root, 'bin', 'laya-artifacts.js'), 'build', 'laya-tiny', '--graph', 'all'];
+    await timed(process.execPath, build, { env: { ...process.env, LAYA_APPLE_CACHE: store } });
+    own.push('--store', store);
+  }
+  const peer = join(root, 'bench', 'predict_peer.py');
+  const reference = await python('reference');
+  return {
+    checkpoint,
+    list: [
+      talk('ours', process.execPath, own),
+      talk('upstream, PyTorch', reference, ['-I', '-X', 'utf8', peer, 'torch', checkpoint]),
+      ...(process.env.LAYA_BENCH_ONNX
+        ? [
+            talk('upstream, ONNX', reference, [
+              '-I',
+              '-X',
+              'utf8',
+              peer,
+              'onnx',
+              checkpoint,
+              process.env.LAYA_BENCH_ONNX,
+              join(context.tools, 'bench', `upstream-${options.size}`),
+            ]),
+          ]
+        : []),
+    ],
+  };
+}
+
+const at = (values, share) => [...values].sort((a, b) => a - b)[Math.ceil(share * values.length) - 1];
+
+async function compare() {
+  const store = mkdtempSync(join(tmpdir(), 'laya-bench-predict-'));
+  await mkdir(join(context.tools, 'bench'), { recursive: true });
+  const { checkpoint, list } = await subjects(store);
+  const loads = await Promise.all(list.map(({ ready }) => ready));
+  const { agent, root: folder } = await readCheckpoint(checkpoint);
+  const tokenizer = await openTokenizer(join(folder, 'tokenizer'));
+  const rows = [];
+  for (const [length, count] of KINDS) {
+    const { context: text, questions } = await requestOf(tokenizer, agent, length - 3, count);
+    const found = list.map(() => ({ ms: [], cpu: 0, peak: 0 }));
+    for (let round = 0; round < Number(options.rounds); round++)
+      for (const [i, subject] of list.entries()) {
+        const { ms, cpu_s, peak_rss_bytes } = await subject.ask({
+          context: text,
+          questions,
+          runs: Number(options.runs),
+        });
+        found[i].ms.push(...ms);
+        found[i].cpu += cpu_s;
+        found[i].peak = peak_rss_bytes;
+      }
+    const rate = ({ ms }) => (1000 * count * ms.length) / ms.reduce((a, b) => a + b, 0);
+    for (const [i, { name }] of list.entries())
+      rows.push([
+        String(length),
+        String(count),
+        name,
+        at(found[i].ms, 0.5).toFixed(1),
+        at(found[i].ms, 0.99).toFixed(1),
+        rate(found[i]).toFixed(1),
+        `${ratio(rate(found[0]), rate(found[i]))}`,
+        ((1000 * found[i].cpu) / found[i].ms.length).toFixed(1),
+        megabytes(found[i].peak),
+      ]);
+  }
+  for (const subject of list) subject.end();
+  print(
+    [
+      'TOKENS',
+      'QUESTIONS',
+      `WHO (${options.size})`,
+      'P50 MS',
+      'P99 MS',
+      'QUESTIONS/S',
+      'OURS/IT',
+      'CPU MS A REQUEST',
+      'PEAK RSS',
+    ],
+    rows,
+  );
+  console.log(`load: ${list.map(({ name }, i) => `${name} ${loads[i].load_s.toFixed(2)} s`).join(', ')}`);
+  rmSync(store, { recursive: true, force: true });
+}
+
+await (options.child ? child() : compare());
