@@ -76,11 +76,11 @@ async function readRow(root: string, { path, isTaken, unreadable }: Place): Prom
   const key = keyOf(path);
   try {
     const manifest = readManifestSync(folder);
-    if (!key) return { path, manifest, problem: unknownRow(path) };
+    if (!key) return { path, manifest, problem: NOT_PINNED };
     checkManifest(key, manifest, folder);
     return { path, key, manifest, artifact: { key, folder, model: join(folder, COMPILED), manifest } };
   } catch (error) {
-    if (!key) return { path, problem: unknownRow(path) };
+    if (!key) return { path, problem: NOT_PINNED };
     if (isSystemError(error, 'ENOENT')) return readReplaced(root, key, path, isTaken);
     return { path, key, problem: asProblem(error, path) };
   }
@@ -128,11 +128,11 @@ function keyOf(path: string): ArtifactKey | undefined {
   return model && bucket !== undefined ? { model, bucket } : undefined;
 }
 
-function unknownRow(path: string): LayaError {
-  return new LayaError('NOT_PINNED', 'no pinned model, revision, variant and bucket of this release has this path', {
-    where: path,
-  });
-}
+/** Of every such row: making an error for each of a thousand rows takes longer than reading them. */
+const NOT_PINNED = new LayaError(
+  'NOT_PINNED',
+  'no pinned model, revision, variant and bucket of this release has this path',
+);
 
 /** A listing with its bytes checked; `digest` is there when they are right. */
 export interface Verification extends Listing {

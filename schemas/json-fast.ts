@@ -26,15 +26,15 @@ export function parsePlainFast(text: string): unknown {
 function countKeys(value: unknown, depth: number): number | undefined {
   if (typeof value === 'number') return isPlain(value) ? 0 : undefined;
   if (typeof value !== 'object' || value === null) return 0;
-  if (depth >= DEFAULT_DEPTH || Object.hasOwn(value, '__proto__')) return undefined;
-  const members = Object.values(value);
-  let keys = Array.isArray(value) ? 0 : members.length;
-  for (const member of members) {
-    const inner = countKeys(member, depth + 1);
+  if (depth >= DEFAULT_DEPTH) return undefined;
+  let keys = 0;
+  // JSON.parse gives objects and arrays whose own members are all that this loop finds.
+  for (const key in value) {
+    const inner = key === '__proto__' ? undefined : countKeys((value as Record<string, unknown>)[key], depth + 1);
     if (inner === undefined) return undefined;
-    keys += inner;
+    keys += inner + 1;
   }
-  return keys;
+  return Array.isArray(value) ? keys - value.length : keys;
 }
 
 function isPlain(value: number): boolean {
