@@ -133,7 +133,7 @@ for (const count of [1, 8]) {
     }
   for (const name of Object.keys(servers)) {
     const [p50, p99] = [quantile(latencies[name], 0.5), quantile(latencies[name], 0.99)];
-    const times = name !== 'upstream' ? `${ratio(median(rates.ours), median(rates.upstream))} x` : '';
+    const times = name !== 'upstream' ? `${ratio(median(rates[name]), median(rates.upstream))} x` : '';
     rows.push([
       `${name}, ${count} question${count > 1 ? 's' : ''}`,
       `${median(rates[name]).toFixed(0)}/s`,
