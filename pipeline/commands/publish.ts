@@ -9,7 +9,8 @@ import { PublishError } from '../errors.js';
 import type { Context } from '../events.js';
 import { openHub } from '../hub.js';
 import type { GlobalOptions } from '../options.js';
-import { type PublishReport, type PublishRow, publishArtifacts } from '../publish.js';
+import { type PublishReport, publishArtifacts } from '../publish.js';
+import type { PublishRow } from '../publish-plan.js';
 import { bytesText, table } from '../text.js';
 
 interface PublishOptions extends GlobalOptions {

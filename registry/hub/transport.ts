@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { LayaError } from '../../schemas/errors.js';
 import { HubError } from './errors.js';
 import type { HubFetch, HubReply, HubResponse } from './fetch.js';
@@ -171,8 +172,11 @@ export class HubTransport {
     if (this.options.signal?.aborted) return this.options.signal.reason;
     if (error instanceof LayaError) return error;
     const cause = (error as { cause?: { code?: unknown; message?: unknown } })?.cause;
-    const reason = String(cause?.code ?? cause?.message ?? (error as Error)?.message ?? error).slice(0, 200);
-    const { proxy } = this.settings;
+    const told = String(cause?.code ?? cause?.message ?? (error as Error)?.message ?? error).slice(0, 200);
+    const { proxy, token } = this.settings;
+    // A library may quote a header: neither the token nor its beginning gets further (fault F17).
+    const isSecret = token !== undefined && inspect(error, { depth: 8 }).includes(token.slice(0, 8));
+    const reason = isSecret ? 'the request could not be made' : told;
     return new HubError('HUB_UNREACHABLE', `can't reach ${url.origin}: ${reason}`, {
       where: displayUrl(url),
       found: reason,
@@ -180,7 +184,7 @@ export class HubTransport {
         ? `the proxy in ${proxy.variable} was used: check it, or exempt the host with NO_PROXY`
         : 'check the endpoint (HF_ENDPOINT) and whether a proxy is needed (HTTPS_PROXY)',
       transient: true,
-      cause: error,
+      ...(isSecret ? {} : { cause: error }),
     });
   }
 }

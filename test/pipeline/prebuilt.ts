@@ -18,7 +18,7 @@ import { testContext } from './context.js';
 
 export const REPO = 'owner/prebuilt';
 export const MODEL = findModel('laya-tiny');
-export const NOW = new Date('2026-01-02T03:04:05Z');
+const NOW = new Date('2026-01-02T03:04:05Z');
 
 /** An archive as it would be published. */
 export interface Prebuilt {

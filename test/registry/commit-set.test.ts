@@ -1,0 +1,99 @@
+import { readFile, rename } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { commitSet, type StagedArtifact } from '../../registry/commit-set.js';
+import { locateArtifact } from '../../registry/locate.js';
+import { artifactFolder, MANIFEST } from '../../registry/paths.js';
+import { codeOf, treeOf, workspace } from '../workspace.js';
+import { FILES, KEY, writeArtifact } from './artifact.js';
+
+const folder = workspace();
+const now = () => new Date('2026-01-02T03:04:05Z');
+const keys = [64, 96, 128].map((bucket) => ({ ...KEY, bucket }));
+
+async function write(path: string, bucket: number, text: string): Promise<void> {
+  await writeArtifact(path, { ...FILES, 'model.mil': text }, ({ artifact }) => {
+    artifact.length = bucket;
+  });
+}
+
+/** Staged artifacts of three buckets; those that are registered before are to be replaced. */
+async function stage(root: string, registered: readonly number[]): Promise<StagedArtifact[]> {
+  const all: StagedArtifact[] = [];
+  for (const key of keys) {
+    const staged = join(root, 'artifacts/.staging/fetch-1', `L${key.bucket}`);
+    await write(staged, key.bucket, 'new');
+    const replace = registered.includes(key.bucket);
+    if (replace) await write(artifactFolder(root, key), key.bucket, 'old');
+    all.push({ key, folder: staged, replace });
+  }
+  return all;
+}
+
+/** "old", "new" or undefined, for each bucket. */
+async function state(root: string): Promise<(string | undefined)[]> {
+  const found: (string | undefined)[] = [];
+  for (const key of keys) {
+    const at = await locateArtifact(root, key);
+    found.push(at && (await readFile(join(at, 'model.mlmodelc/model.mil'), 'utf8')));
+  }
+  return found;
+}
+
+describe('commitSet', () => {
+  it('registers all, over what was there, and leaves no copies', async () => {
+    const root = folder();
+    expect(await commitSet(root, await stage(root, [96]), { now })).toEqual(['registered', 'registered', 'registered']);
+    expect(await state(root)).toEqual(['new', 'new', 'new']);
+    expect((await treeOf(root)).filter((path) => /\.(old|failed|pruning)-/.test(path))).toEqual([]);
+  });
+
+  // Every rename of the set fails once; what stood before stands afterwards.
+  it.each([[[]], [[64]], [[64, 96, 128]], [[96]]])(
+    'puts back what was there (%j) when any step fails',
+    async (before) => {
+      const expected = keys.map(({ bucket }) => (before.includes(bucket as never) ? 'old' : undefined));
+      for (let failing = 0; ; failing++) {
+        const root = folder();
+        const artifacts = await stage(root, before);
+        let renames = 0;
+        let isOver = false;
+        const step = async (from: string, to: string) => {
+          if (!isOver && !basename(from).includes('.old-') && renames++ === failing) {
+            isOver = true;
+            throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+          }
+          await rename(from, to);
+        };
+        const error = await commitSet(root, artifacts, { now, steps: { rename: step } }).then(
+          () => undefined,
+          (reason) => reason.code,
+        );
+        if (!isOver) break;
+        expect([failing, error, await state(root)]).toEqual([failing, 'ENOSPC', expected]);
+        expect((await treeOf(root)).filter((path) => /\.failed-/.test(path))).toEqual([]);
+      }
+    },
+  );
+
+  it('leaves a whole artifact that came meanwhile, and takes back the others when a folder is in the way', async () => {
+    const root = folder();
+    const artifacts = await stage(root, []);
+    await write(artifactFolder(root, keys[0]!), 64, 'old');
+    expect(await commitSet(root, artifacts.slice(0, 2), { now })).toEqual(['already-registered', 'registered']);
+    expect(await state(root)).toEqual(['old', 'new', undefined]);
+    const third = { ...artifacts[2]!, folder: join(root, 'none') };
+    const again = { key: keys[1]!, folder: join(root, 'again'), replace: true };
+    await write(again.folder, 96, 'newest');
+    await expect(commitSet(root, [again, third], { now })).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(await state(root)).toEqual(['old', 'new', undefined]);
+  });
+
+  it('refuses a staged folder with more than an artifact in it', async () => {
+    const root = folder();
+    const artifacts = await stage(root, [64]);
+    await rename(join(artifacts[1]!.folder, MANIFEST), join(artifacts[1]!.folder, 'other.json'));
+    expect(await codeOf(() => commitSet(root, artifacts, { now }))).toBe('TREE_INVALID');
+    expect(await state(root)).toEqual(['old', undefined, undefined]);
+  });
+});
