@@ -3,7 +3,8 @@ import { decodeText, parseRecord, readText } from '../schemas/door.js';
 import { isSystemError, RecordError } from '../schemas/errors.js';
 import type { Manifest } from '../schemas/generated/types.js';
 import { manifest as validator } from '../schemas/generated/validators.js';
-import { ArtifactIntegrityError, ArtifactParityError, ArtifactRevisionError } from './errors.js';
+import { ArtifactIntegrityError, ArtifactRevisionError } from './errors.js';
+import { checkEvidence } from './evidence.js';
 import { GRAPH } from './models.js';
 import { type ArtifactKey, COMPILED, MANIFEST } from './paths.js';
 import { type HashMemo, hashTree, TREE_V1, type TreeDigest, type TreeFile } from './tree.js';
@@ -57,18 +58,26 @@ export async function verifyTree({ model, manifest }: OpenedArtifact, memo?: Has
 export function checkTree(manifest: Manifest, digest: TreeDigest, model: string): void {
   const { artifact_sha256: v1, tree_hash: name, tree_v2: v2 } = manifest.integrity;
   if (name !== undefined && name !== TREE_V1) throw mismatch(model, TREE_V1, name);
-  if (digest.v1 !== v1) throw mismatch(model, v1, digest.v1);
-  if (v2 !== undefined && digest.v2 !== v2) throw mismatch(model, v2, digest.v2);
-  const { files } = manifest.integrity;
-  if (files !== undefined && !sameFiles(files, digest)) throw mismatch(model, 'the files of integrity.files', 'others');
+  const differences = differingFiles(manifest.integrity.files, digest.files);
+  if (digest.v1 !== v1) throw mismatch(model, v1, digest.v1, differences);
+  if (v2 !== undefined && digest.v2 !== v2) throw mismatch(model, v2, digest.v2, differences);
+  if (differences.length > 0) throw mismatch(model, 'the files of integrity.files', 'others', differences);
   requireFiles(model, digest);
 }
 
-/** The manifest's list of files is what others share bytes by, so that it must be the tree's. */
-function sameFiles(listed: NonNullable<Manifest['integrity']['files']>, { files }: TreeDigest): boolean {
-  const text = (all: readonly TreeFile[]): string =>
-    JSON.stringify(all.map(({ path, bytes, sha256 }) => [path, bytes, sha256]).sort());
-  return text(listed) === text(files);
+/** How a tree's files differ from those that its manifest lists; others share bytes by that list. */
+function differingFiles(listed: readonly TreeFile[] | undefined, found: readonly TreeFile[]): string[] {
+  if (listed === undefined) return [];
+  const text = ({ bytes, sha256 }: TreeFile): string => `${bytes} ${sha256}`;
+  const before = new Map(listed.map((file) => [file.path, text(file)]));
+  const after = new Map(found.map((file) => [file.path, text(file)]));
+  return [
+    ...found.filter(({ path }) => !before.has(path)).map(({ path }) => `${path} was added`),
+    ...listed.filter(({ path }) => !after.has(path)).map(({ path }) => `${path} is missing`),
+    ...found
+      .filter((file) => before.has(file.path) && before.get(file.path) !== text(file))
+      .map(({ path }) => `${path} differs`),
+  ];
 }
 
 /** Throws ArtifactIntegrityError TREE_INCOMPLETE unless the files that every model needs are there and not empty. */
@@ -130,35 +139,10 @@ function checkSource({ model, bucket }: ArtifactKey, { source, artifact }: Manif
   expect('QUANTIZATION_MISMATCH', 'artifact.quantization', artifact.quantization ?? null, null);
 }
 
-/** A `passed: true` beside figures that contradict it is refused, and so is evidence about other bytes. */
-function checkEvidence({ parity, evidence, integrity, placement }: Manifest, where: string): void {
-  const refuse = (field: string, found: unknown, expected: unknown): never => {
-    throw new ArtifactIntegrityError('EVIDENCE_INCONSISTENT', `${field} contradicts the verdict`, {
-      where: `${where}: ${field}`,
-      expected,
-      found,
-    });
-  };
-  if (!parity.passed) throw new ArtifactParityError('PARITY_MISSING', 'no passed parity gate is recorded', { where });
-  const { tolerance } = parity;
-  if (tolerance !== undefined && tolerance > 0.02) refuse('parity.tolerance', tolerance, 'at most 0.02');
-  for (const field of ['prob_max_abs', 'action_prob_max_abs'] as const) {
-    const found = parity[field];
-    if (found !== undefined && !(found <= (tolerance ?? 0.02))) refuse(`parity.${field}`, found, tolerance ?? 0.02);
-  }
-  for (const field of ['hard_mismatches', 'token_mismatch_cases'] as const)
-    if ((parity[field] ?? 0) !== 0) refuse(`parity.${field}`, parity[field], 0);
-  for (const field of ['all_finite', 'repeat_identical'] as const)
-    if (parity[field] === false) refuse(`parity.${field}`, false, true);
-  if (!evidence) return;
-  if (evidence.artifact_sha256 !== integrity.artifact_sha256)
-    refuse('evidence.artifact_sha256', evidence.artifact_sha256, integrity.artifact_sha256);
-  const units = evidence.kind === 'apple' ? 'CPU_AND_NE' : 'PORTABLE_CPU';
-  if (placement.compute_units !== units) refuse('placement.compute_units', placement.compute_units, units);
-}
-
-function mismatch(where: string, expected: string, found: string): ArtifactIntegrityError {
-  return new ArtifactIntegrityError('TREE_MISMATCH', 'the model is not the one its manifest describes', {
+/** Says what is wrong where the manifest lists its files: a stray `.DS_Store` is named, and so is a changed weight. */
+function mismatch(where: string, expected: string, found: string, differences: readonly string[] = []): Error {
+  const detail = differences.length === 0 ? '' : `: ${differences.slice(0, 5).join(', ')}`;
+  return new ArtifactIntegrityError('TREE_MISMATCH', `the model is not the one its manifest describes${detail}`, {
     where,
     expected,
     found,

@@ -42,6 +42,25 @@ describe('readArtifact', () => {
       'EVIDENCE_INCONSISTENT',
       (m) => Object.assign(m.placement, { compute_units: 'CPU_AND_NE' }),
     ],
+    [
+      'a decision that flips outside the band',
+      'EVIDENCE_INCONSISTENT',
+      (m) => Object.assign(m.parity, { near_tie_flips: [{ ref_margin: 0.05 }] }),
+    ],
+    ['operations elsewhere', 'EVIDENCE_INCONSISTENT', (m) => Object.assign(m.placement, { ops: { cpu: 3, gpu: 1 } })],
+    ['operations nowhere', 'EVIDENCE_INCONSISTENT', (m) => Object.assign(m.placement, { ops: {} })],
+    ['a change of device', 'EVIDENCE_INCONSISTENT', (m) => Object.assign(m.placement, { transitions: 1 })],
+    ['portable evidence of a Mac', 'EVIDENCE_INCONSISTENT', (m) => Object.assign(m.evidence!, { profile: 'apple' })],
+    [
+      'an import of other bytes',
+      'EVIDENCE_INCONSISTENT',
+      (m) => Object.assign(m, { imported: { artifact_sha256_check: 'b'.repeat(64) } }),
+    ],
+    [
+      'an import that failed',
+      'EVIDENCE_INCONSISTENT',
+      (m) => Object.assign(m, { imported: { parity: { passed: false } } }),
+    ],
     // R22
     ['a length as text', 'MANIFEST_INVALID', (m) => Object.assign(m.artifact, { length: any('64') })],
     ['a length as boolean', 'MANIFEST_INVALID', (m) => Object.assign(m.artifact, { length: any(true) })],
@@ -91,6 +110,19 @@ describe('readArtifact', () => {
     await damage(join(root, COMPILED));
     expect(await codeOf(async () => verifyTree(await readArtifact(KEY, root)))).toBe(code);
   });
+
+  // R16: counted like any file, and named.
+  it.each(['.DS_Store', '._coremldata.bin', '.localized', 'Icon\r', 'weights/.DS_Store'])(
+    'names the added %j',
+    async (name) => {
+      const root = folder();
+      await writeArtifact(root);
+      await writeFile(join(root, COMPILED, name), 'x');
+      await expect(readArtifact(KEY, root).then((artifact) => verifyTree(artifact))).rejects.toThrow(
+        `${name} was added`,
+      );
+    },
+  );
 
   it('refuses a tree without the files that every model needs, though its hash fits', async () => {
     const root = folder();

@@ -1,0 +1,69 @@
+import type { Manifest } from '../schemas/generated/types.js';
+import { ArtifactIntegrityError, ArtifactParityError } from './errors.js';
+
+/** Refuses one field of a manifest: throws. */
+type Refuse = (field: string, found: unknown, expected: unknown) => never;
+
+/** Largest difference of a probability that any gate allows. */
+const TOLERANCE = 0.02;
+
+/**
+ * Holds a manifest's verdicts against its own figures: a `passed: true` beside figures that contradict it is refused,
+ * and so is evidence about other bytes or another device. Throws ArtifactIntegrityError EVIDENCE_INCONSISTENT,
+ * ArtifactParityError PARITY_MISSING.
+ */
+export function checkEvidence(manifest: Manifest, where: string): void {
+  const refuse: Refuse = (field, found, expected) => {
+    throw new ArtifactIntegrityError('EVIDENCE_INCONSISTENT', `${field} contradicts the verdict`, {
+      where: `${where}: ${field}`,
+      expected,
+      found,
+    });
+  };
+  if (!manifest.parity.passed)
+    throw new ArtifactParityError('PARITY_MISSING', 'no passed parity gate is recorded', { where });
+  checkParity(manifest.parity, refuse);
+  checkPlacement(manifest.placement, refuse);
+  checkSubject(manifest, refuse);
+}
+
+function checkParity(parity: Manifest['parity'], refuse: Refuse): void {
+  const tolerance = parity.tolerance ?? TOLERANCE;
+  if (tolerance > TOLERANCE) refuse('parity.tolerance', tolerance, `at most ${TOLERANCE}`);
+  for (const field of ['prob_max_abs', 'action_prob_max_abs'] as const) {
+    const found = parity[field];
+    if (found !== undefined && !(found <= tolerance)) refuse(`parity.${field}`, found, tolerance);
+  }
+  for (const field of ['hard_mismatches', 'token_mismatch_cases'] as const)
+    if ((parity[field] ?? 0) !== 0) refuse(`parity.${field}`, parity[field], 0);
+  for (const field of ['all_finite', 'repeat_identical'] as const)
+    if (parity[field] === false) refuse(`parity.${field}`, false, true);
+  for (const { ref_margin: margin } of parity.near_tie_flips ?? [])
+    if (typeof margin === 'number' && !(margin < 2 * tolerance))
+      refuse('parity.near_tie_flips', margin, `below ${2 * tolerance}`);
+}
+
+/** All operations on the one device that the compute units stand for, and no change of device. */
+function checkPlacement({ compute_units: units, ops, transitions }: Manifest['placement'], refuse: Refuse): void {
+  const device = { CPU_AND_NE: 'ane', PORTABLE_CPU: 'cpu' }[units];
+  if (device === undefined) return;
+  if ((transitions ?? 0) !== 0) refuse('placement.transitions', transitions, 0);
+  for (const [name, count] of Object.entries(ops ?? {}))
+    if (name !== device && count !== 0) refuse(`placement.ops.${name}`, count, 0);
+  if (ops !== undefined && !(ops[device]! > 0)) refuse(`placement.ops.${device}`, ops[device], 'at least 1');
+}
+
+/** What was proven, by whom, on which bytes. */
+function checkSubject({ evidence, integrity, placement, imported }: Manifest, refuse: Refuse): void {
+  const bytes = integrity.artifact_sha256;
+  const checked = imported?.artifact_sha256_check;
+  if (checked !== undefined && checked !== bytes) refuse('imported.artifact_sha256_check', checked, bytes);
+  const { passed } = (imported?.parity ?? {}) as { passed?: unknown };
+  if (passed !== undefined && passed !== true) refuse('imported.parity.passed', passed, true);
+  if (!evidence) return;
+  if (evidence.artifact_sha256 !== bytes) refuse('evidence.artifact_sha256', evidence.artifact_sha256, bytes);
+  const units = evidence.kind === 'apple' ? 'CPU_AND_NE' : 'PORTABLE_CPU';
+  if (placement.compute_units !== units) refuse('placement.compute_units', placement.compute_units, units);
+  if ((evidence.kind === 'portable') !== (evidence.profile === 'portable'))
+    refuse('evidence.profile', evidence.profile, evidence.kind);
+}
