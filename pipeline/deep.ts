@@ -6,6 +6,7 @@ import type { OpenedArtifact } from '../registry/read.js';
 import { checkProvenWith } from '../runtime/checkpoint-pins.js';
 import { LayaError } from '../schemas/errors.js';
 import type { Context } from './events.js';
+import { checkProfile } from './profile.js';
 import { proveParity } from './stages/parity.js';
 import { provePlacement } from './stages/place.js';
 import { type Resolved, resolve } from './stages/resolve.js';
@@ -27,6 +28,7 @@ export class DeepCheck {
     const { model, bucket } = artifact.key;
     const temp = await mkdtemp(join(tmpdir(), 'laya-deep-'));
     try {
+      checkProfile(artifact.manifest, this.#toolchain, artifact.folder);
       const resolved = await this.#resolve(model);
       checkProvenWith(artifact, resolved.files);
       const candidate = { resolved, bucket, model: artifact.model, temp };

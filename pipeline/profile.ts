@@ -25,6 +25,9 @@ export function checkProfile(manifest: Manifest, toolchain: Toolchain, where: st
 /** An artifact without an evidence record is the Python runtime's, which has Apple evidence only. */
 export const evidenceKind = ({ evidence }: Manifest): 'portable' | 'apple' => evidence?.kind ?? 'apple';
 
+/** The profile that an artifact was proven on, for people. */
+export const profileText = (manifest: Manifest): string => describe(evidenceKind(manifest), manifest.platform);
+
 function isSameProfile(a: Platform, b: Platform): boolean {
   return a.soc === b.soc && major(a.macos) === major(b.macos) && a.coremltools === b.coremltools;
 }

@@ -44,6 +44,7 @@ export type StoreErrorCode =
   | 'LOCK_LOST'
   | 'TARGET_OCCUPIED'
   | 'PATH_UNSAFE'
+  | 'CROSS_DEVICE'
   | 'NOT_QUARANTINED'
   | 'ARTIFACT_WHOLE';
 

@@ -60,6 +60,12 @@ export async function storeAccess<T>(root: string, step: () => Promise<T>): Prom
         hint: 'free space there, or set LAYA_APPLE_CACHE to a folder on another volume',
         cause: error,
       });
+    if (isSystemError(error, 'EXDEV'))
+      throw new StoreError('CROSS_DEVICE', 'a folder of the store is on another volume, and no rename leads there', {
+        where: error.path ?? root,
+        hint: `keep all of ${artifactsFolder(root)} on one volume`,
+        cause: error,
+      });
     if (isSystemError(error, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'))
       throw new StoreError('ROOT_UNWRITABLE', `the artifact root can't be written (${error.code})`, {
         where: error.path ?? root,

@@ -7,6 +7,7 @@ import { filesBelow, uniqueBytes } from '../../registry/usage.js';
 import { openContext, parseBuckets, printData } from '../edge.js';
 import type { Context } from '../events.js';
 import type { GlobalOptions } from '../options.js';
+import { evidenceKind, profileText } from '../profile.js';
 import { bytesText, safeText, table } from '../text.js';
 
 interface VerifyOptions extends GlobalOptions {
@@ -80,12 +81,13 @@ const isFailure = ({ problem }: Verification | AuditRow): boolean =>
   problem !== undefined && problem.code !== 'INSTALLING';
 
 function text({ results, others, unique }: Findings): string {
-  const rows = results.map(({ path, digest, problem }) => [
+  const rows = results.map(({ path, digest, problem, manifest }) => [
     path,
     problem ? problem.code : 'ok',
+    manifest ? profileText(manifest) : '-',
     digest ? bytesText(digest.bytes) : '-',
   ]);
-  rows.push(...others.map(({ path, problem, kind }) => [path, problem ? problem.code : kind, '-']));
+  rows.push(...others.map(({ path, problem, kind }) => [path, problem ? problem.code : kind, '-', '-']));
   const problems = [...results, ...others].flatMap(({ path, problem }) =>
     problem ? [`${path}: ${problem.message}`] : [],
   );
@@ -93,14 +95,19 @@ function text({ results, others, unique }: Findings): string {
   const bytes = results.reduce((sum, { digest }) => sum + (digest?.bytes ?? 0), 0);
   const right = results.filter(({ digest, problem }) => digest && !problem).length;
   const summary = `${right} of ${results.length} artifacts are right, ${bytesText(bytes)} (${bytesText(unique)} on disk)`;
-  return [table(['ARTIFACT', 'RESULT', 'SIZE'], rows), ...[...problems, ...notes, summary].map(safeText)].join('\n');
+  return [
+    table(['ARTIFACT', 'RESULT', 'PROVEN ON', 'SIZE'], rows),
+    ...[...problems, ...notes, summary].map(safeText),
+  ].join('\n');
 }
 
 function records({ results, others }: Findings) {
-  const artifacts = results.map(({ path, digest, problem, artifact }) => ({
+  const artifacts = results.map(({ path, digest, problem, artifact, manifest }) => ({
     kind: 'artifact',
     path,
     ok: problem === undefined,
+    evidence: manifest ? evidenceKind(manifest) : null,
+    platform: manifest?.platform ?? null,
     artifact_sha256: digest?.v1 ?? null,
     tree_v2: digest?.v2 ?? null,
     bytes: digest?.bytes ?? null,

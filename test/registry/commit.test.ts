@@ -5,6 +5,7 @@ import { commitArtifact } from '../../registry/commit.js';
 import { locateArtifact } from '../../registry/locate.js';
 import { artifactFolder, COMPILED, MANIFEST } from '../../registry/paths.js';
 import { readArtifact, verifyTree } from '../../registry/read.js';
+import { storeAccess } from '../../registry/staging.js';
 import type { StoreSteps } from '../../registry/steps.js';
 import { codeOf, treeOf, workspace, writeTree } from '../workspace.js';
 import { FILES, KEY, writeArtifact } from './artifact.js';
@@ -115,6 +116,16 @@ describe('commitArtifact', () => {
     await mkdir(dirname(artifactFolder(other, KEY)), { recursive: true });
     await writeFile(artifactFolder(other, KEY), 'a file');
     expect(await codeOf(() => commit(other, 'one', false))).toBe('TARGET_OCCUPIED');
+  });
+
+  // R10: a folder of the store that is a link or mount to another volume.
+  it('says that a rename can not leave the volume, and keeps what was there', async () => {
+    const root = folder();
+    await commit(root, 'one', false);
+    const rename_ = (): Promise<void> => Promise.reject(Object.assign(new Error('no'), { code: 'EXDEV' }));
+    const replacing = storeAccess(root, () => commit(root, 'two', true, { rename: rename_ }));
+    expect(await codeOf(() => replacing)).toBe('CROSS_DEVICE');
+    expect(await served(root)).toBe('one');
   });
 
   it('lets one of many builders register, and serves a whole artifact throughout', async () => {
