@@ -1,6 +1,8 @@
 import { release } from 'node:os';
+import { locateDense, readDense } from '../../registry/dense.js';
 import { listArtifacts } from '../../registry/list.js';
-import { findModel, MODELS } from '../../registry/models.js';
+import { findModel, MODELS, type ModelSpec } from '../../registry/models.js';
+import { LayaError } from '../../schemas/errors.js';
 import { openContext, printData } from '../edge.js';
 import type { GlobalOptions } from '../options.js';
 import { projectFacts } from '../project.js';
@@ -15,6 +17,7 @@ export async function info(name: string | undefined, options: GlobalOptions): Pr
   const listings = await listArtifacts(context.root);
   const { projectVersion, gitRevision } = await projectFacts(context);
   const [python, compiler] = [await environmentFolder('convert', context.tools), compilerFolder(context.tools)];
+  const anyLength = await Promise.all(models.map((model) => anyLengthOf(context.root, model)));
   const record = {
     laya_artifacts: projectVersion,
     git_revision: gitRevision,
@@ -26,7 +29,7 @@ export async function info(name: string | undefined, options: GlobalOptions): Pr
       compiler: { path: compiler, installed: await exists(compiler) },
     },
     offline: context.offline,
-    models: models.map((model) => ({
+    models: models.map((model, index) => ({
       name: model.name,
       repo: model.repo,
       revision: model.revision,
@@ -42,7 +45,21 @@ export async function info(name: string | undefined, options: GlobalOptions): Pr
           evidence: artifact?.manifest.evidence?.kind ?? null,
           artifact_sha256: artifact?.manifest.integrity.artifact_sha256 ?? null,
         })),
+      any_length: anyLength[index],
     })),
   };
   await printData(JSON.stringify(record, null, 1));
+}
+
+/** The registered any-length graph, or why it can't be used; null where there is none. */
+async function anyLengthOf(root: string, model: ModelSpec) {
+  const folder = await locateDense(root, model);
+  if (folder === undefined) return null;
+  try {
+    const { manifest } = await readDense(model, folder);
+    return { status: manifest.status, artifact_sha256: manifest.integrity.artifact_sha256 };
+  } catch (error) {
+    if (!(error instanceof LayaError)) throw error;
+    return { status: error.code, artifact_sha256: null };
+  }
 }

@@ -144,5 +144,7 @@ describe('build --graph', () => {
     const all = await cli(['build', 'laya-tiny', '--graph', 'all', '--length', '64'], env);
     expect(all.code).toBe(0);
     expect(all.stdout).toMatch(/any length: there already, 404 rows/);
+    const [model] = JSON.parse((await cli(['info', 'laya-tiny'], env)).stdout).models;
+    expect(model.any_length).toEqual({ status: 'validated', artifact_sha256: JSON.parse(run.stdout).artifact_sha256 });
   });
 });
