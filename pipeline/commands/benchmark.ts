@@ -9,8 +9,8 @@ import { plot } from '../benchmark/plot.js';
 import { openContext, printData } from '../edge.js';
 import { UsageError } from '../errors.js';
 import type { GlobalOptions } from '../options.js';
+import { openLaya } from '../predict-options.js';
 import { table } from '../text.js';
-import { openLaya } from './predict.js';
 
 interface BenchmarkOptions extends GlobalOptions {
   readonly device: Device;

@@ -9,7 +9,7 @@ import { fromPlain, type JsonObject, type JsonValue, parseJson, stringifyJson } 
 import { openContext, printData } from '../edge.js';
 import { UsageError } from '../errors.js';
 import type { Context } from '../events.js';
-import { openLaya, type PredictOptions } from './predict.js';
+import { openLaya, type PredictOptions } from '../predict-options.js';
 
 /** What lines without their own get. */
 interface Shared {

@@ -1,24 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { InvalidRequestError } from '../../runtime/errors.js';
-import { Laya } from '../../runtime/laya.js';
-import type { Device } from '../../runtime/open.js';
-import type { GraphChoice } from '../../runtime/plan.js';
 import { isSystemError, RecordError } from '../../schemas/errors.js';
 import { type JsonValue, parseJson, stringifyJson } from '../../schemas/json.js';
 import { printData } from '../edge.js';
 import { UsageError } from '../errors.js';
-import type { GlobalOptions } from '../options.js';
-
-export interface PredictOptions extends GlobalOptions {
-  readonly context?: string;
-  readonly questions?: string;
-  readonly input?: string;
-  readonly minConfidence?: string;
-  readonly device: Device;
-  readonly graph?: GraphChoice;
-  readonly checkpoint?: string;
-}
+import { openLaya, type PredictOptions } from '../predict-options.js';
 
 /** `predict`: prints the result as one JSON document in the order of the request's text, or a line for each request. */
 export async function predict(model: string, options: PredictOptions): Promise<void> {
@@ -39,15 +26,6 @@ export async function predict(model: string, options: PredictOptions): Promise<v
   } finally {
     await laya.close();
   }
-}
-
-/** The model that the options ask for. */
-export function openLaya(model: string, { device, graph, checkpoint }: PredictOptions): Promise<Laya> {
-  return Laya.open(model, {
-    device,
-    ...(graph === undefined ? {} : { graph }),
-    ...(checkpoint === undefined ? {} : { checkpoint }),
-  });
 }
 
 const missing = (name: string): UsageError =>

@@ -105,7 +105,7 @@ export async function proveDense({ resolved, folder }: DenseCandidate, context: 
 }
 
 /** The gate's record, passed or not. */
-export async function measureDense(resolved: Resolved, model: DenseModel, context: Context): Promise<ParityRecord> {
+async function measureDense(resolved: Resolved, model: DenseModel, context: Context): Promise<ParityRecord> {
   const { goldens } = resolved;
   const all = goldens.cases.flatMap((one) => one.rows.map((row, index) => ({ case: one.name, index, row })));
   const inputs = all.map(({ row }) => row.row);
