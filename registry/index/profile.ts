@@ -19,7 +19,7 @@ export function profileSlug(profile: ProfileFacts): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '');
-  return `${soc}-macos${major(profile.macos)}-${converter}`;
+  return `${soc}-macos${major(profile.macos).replace(/[^A-Za-z0-9]+/g, '-')}-${converter}`;
 }
 
 /** Equal SoC, macOS major and coremltools; portable evidence fits wherever portable evidence is measured. */
