@@ -1,5 +1,6 @@
 // npm run bench:predict [-- --size large --rounds 3 --runs 10]: requests of 1 and 8 questions at 64 and 128 tokens, ours
-// beside upstream's PyTorch agent and upstream's ONNX agent, in turns, on laya-tiny or the full-size random checkpoint.
+// beside upstream's PyTorch agent and upstream's ONNX agent, in turns, on laya-tiny; one after the other on
+// the full-size random checkpoint.
 // The ONNX agent takes part when LAYA_BENCH_ONNX names a folder with onnxruntime, onnx and onnxscript: made with
 // `pip install --target FOLDER onnx onnxruntime onnxscript`. Called with --child it opens our
 // model and answers what the parent asks for.
@@ -88,7 +89,10 @@ async function child() {
 }
 
 /** A child that answers a line for each line it gets. */
-function talk(name, file, args) {
+/** Starts when it is first needed; the full-size models do not fit into memory side by side. */
+const talk = (name, file, args) => ({ name, start: () => started(name, file, args) });
+
+function started(name, file, args) {
   const process = spawn(file, args, { cwd: root, stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: process.stdout })[Symbol.asyncIterator]();
   const next = async () => {
@@ -97,13 +101,15 @@ function talk(name, file, args) {
     return JSON.parse(value);
   };
   return {
-    name,
     ready: next(),
     ask: (order) => {
       process.stdin.write(`${JSON.stringify(order)}\n`);
       return next();
     },
-    end: () => process.stdin.end(),
+    end: async () => {
+      process.stdin.end();
+      if (process.exitCode === null) await new Promise((resolve) => process.once('close', resolve));
+    },
   };
 }
 
@@ -157,39 +163,44 @@ async function compare() {
   const store = mkdtempSync(join(tmpdir(), 'laya-bench-predict-'));
   await mkdir(join(context.tools, 'bench'), { recursive: true });
   const { checkpoint, list } = await subjects(store);
-  const loads = await Promise.all(list.map(({ ready }) => ready));
   const { agent, root: folder } = await readCheckpoint(checkpoint);
   const tokenizer = await openTokenizer(join(folder, 'tokenizer'));
-  const rows = [];
-  for (const [length, count] of KINDS) {
-    const { context: text, questions } = await requestOf(tokenizer, agent, length - 3, count);
-    const found = list.map(() => ({ ms: [], cpu: 0, peak: 0 }));
-    for (let round = 0; round < Number(options.rounds); round++)
-      for (const [i, subject] of list.entries()) {
-        const { ms, cpu_s, peak_rss_bytes } = await subject.ask({
-          context: text,
-          questions,
-          runs: Number(options.runs),
-        });
-        found[i].ms.push(...ms);
-        found[i].cpu += cpu_s;
-        found[i].peak = peak_rss_bytes;
-      }
+  const requests = [];
+  for (const [length, count] of KINDS) requests.push(await requestOf(tokenizer, agent, length - 3, count));
+  const found = list.map(() => KINDS.map(() => ({ ms: [], cpu: 0, peak: 0 })));
+  const loads = [];
+  for (const turn of options.size === 'large' ? list.map((_, i) => [i]) : [[...list.keys()]]) {
+    const running = new Map(turn.map((i) => [i, list[i].start()]));
+    for (const [i, { ready }] of running) loads[i] = (await ready).load_s;
+    for (const [kind, { context: text, questions }] of requests.entries())
+      for (let round = 0; round < Number(options.rounds); round++)
+        for (const [i, subject] of running) {
+          const order = { context: text, questions, runs: Number(options.runs) };
+          const { ms, cpu_s, peak_rss_bytes } = await subject.ask(order);
+          const of = found[i][kind];
+          of.ms.push(...ms);
+          of.cpu += cpu_s;
+          of.peak = peak_rss_bytes;
+        }
+    for (const subject of running.values()) await subject.end();
+  }
+  const rows = KINDS.flatMap(([length, count], kind) => {
     const rate = ({ ms }) => (1000 * count * ms.length) / ms.reduce((a, b) => a + b, 0);
-    for (const [i, { name }] of list.entries())
-      rows.push([
+    return list.map(({ name }, i) => {
+      const of = found[i][kind];
+      return [
         String(length),
         String(count),
         name,
-        at(found[i].ms, 0.5).toFixed(1),
-        at(found[i].ms, 0.99).toFixed(1),
-        rate(found[i]).toFixed(1),
-        `${ratio(rate(found[0]), rate(found[i]))}`,
-        ((1000 * found[i].cpu) / found[i].ms.length).toFixed(1),
-        megabytes(found[i].peak),
-      ]);
-  }
-  for (const subject of list) subject.end();
+        at(of.ms, 0.5).toFixed(1),
+        at(of.ms, 0.99).toFixed(1),
+        rate(of).toFixed(1),
+        ratio(rate(found[0][kind]), rate(of)),
+        ((1000 * of.cpu) / of.ms.length).toFixed(1),
+        megabytes(of.peak),
+      ];
+    });
+  });
   print(
     [
       'TOKENS',
@@ -204,7 +215,7 @@ async function compare() {
     ],
     rows,
   );
-  console.log(`load: ${list.map(({ name }, i) => `${name} ${loads[i].load_s.toFixed(2)} s`).join(', ')}`);
+  console.log(`load: ${list.map(({ name }, i) => `${name} ${loads[i].toFixed(2)} s`).join(', ')}`);
   rmSync(store, { recursive: true, force: true });
 }
 
