@@ -125,7 +125,7 @@ describe('verifyStamped', () => {
   // laya-apple would take a stamp for proof that its compute plan was looked at on this machine.
   it('writes none for an artifact of other evidence', async () => {
     const root = await registered((manifest) => {
-      manifest.placement.compute_units = 'CPU_AND_NE';
+      Object.assign(manifest.placement, { compute_units: 'CPU_AND_NE', ops: { ane: 3 } });
       Object.assign(manifest.evidence!, { kind: 'apple', profile: 'apple' });
     });
     expect((await load(root)).stamp).toBe('not-ours');
