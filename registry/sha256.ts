@@ -1,32 +1,26 @@
 import { createHash } from 'node:crypto';
-import { readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { setImmediate as turn } from 'node:timers/promises';
 
-/** What fits the processor's cache: larger blocks go through memory twice, and take half as long again. */
-const CHUNK = 64 << 10;
-/** So long other work may wait for a block to be read and hashed, in milliseconds. */
-const BURST_MS = 10;
-/** Blocks between two looks at the clock. */
-const BLOCKS = 16;
+const CHUNK = 1 << 20;
 
 /**
- * SHA-256 of an open file's content as raw bytes, read from its start. Reads and hashes in bursts of some milliseconds,
- * between which other work has its turn; reading ahead is the system's. Memory: 64 KiB whatever the size.
+ * SHA-256 of an open file's content as raw bytes, read from its start with one block of read-ahead,
+ * so that the disk and the hash work at the same time. Memory: 2 MiB whatever the size.
  */
 export async function sha256Handle(file: FileHandle): Promise<{ digest: Buffer; bytes: number }> {
   const hash = createHash('sha256');
-  const block = Buffer.allocUnsafe(CHUNK);
+  const buffers = [Buffer.allocUnsafe(CHUNK), Buffer.allocUnsafe(CHUNK)] as const;
+  let turn = 0;
   let bytes = 0;
-  let started = performance.now();
-  for (let count = 1; ; count++) {
-    const read = readSync(file.fd, block, 0, CHUNK, bytes);
-    if (read === 0) return { digest: hash.digest(), bytes };
-    hash.update(read === CHUNK ? block : block.subarray(0, read));
-    bytes += read;
-    if (count % BLOCKS !== 0 || performance.now() - started < BURST_MS) continue;
-    await turn();
-    started = performance.now();
+  let pending = file.read(buffers[0], 0, CHUNK, 0);
+  for (;;) {
+    const { bytesRead } = await pending;
+    if (bytesRead === 0) return { digest: hash.digest(), bytes };
+    const filled = buffers[turn as 0 | 1];
+    bytes += bytesRead;
+    turn ^= 1;
+    pending = file.read(buffers[turn as 0 | 1], 0, CHUNK, bytes);
+    hash.update(filled.subarray(0, bytesRead));
   }
 }
 
