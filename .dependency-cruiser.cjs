@@ -1,7 +1,7 @@
 // What reads the store, and the stamps: derived data outside artifacts/, which a load may write. All else in registry/
 // changes what readers see, and stays out of the runtime's reach, also by way of these.
 const READ_SIDE =
-  '^registry/(dense|errors|evidence|file-stamps|generation|hub/checkpoint-files|locate|models|names|package-root|paths|read|sha256|stamps|tree)\\.ts$';
+  '^registry/(dense|errors|evidence|file-stamps|generation|hub/checkpoint-files|locate|manifest|models|names|package-root|paths|read|sha256|stamps|tree)\\.ts$';
 
 module.exports = {
   forbidden: [

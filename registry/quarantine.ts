@@ -1,12 +1,13 @@
 import { dirname, join } from 'node:path';
 import { isSystemError, LayaError } from '../schemas/errors.js';
 import { makeFolder, recordText } from './durable.js';
-import { ArtifactIntegrityError, ArtifactMissingError } from './errors.js';
+import { ArtifactMissingError } from './errors.js';
 import { isWhole, readWhole } from './generation.js';
 import { locateArtifact } from './locate.js';
 import { moveIfFree } from './move.js';
 import { type ArtifactKey, artifactFolder, artifactPath, flatName, QUARANTINED, quarantineFolder } from './paths.js';
 import { refusePending } from './pending.js';
+import { incomplete } from './problems.js';
 import { verifyTree } from './read.js';
 import { type StoreSteps, storeSteps } from './steps.js';
 
@@ -31,11 +32,6 @@ export async function findProblem(root: string, key: ArtifactKey): Promise<LayaE
     if (error instanceof LayaError) return error;
     throw error;
   }
-}
-
-/** The error of a folder that stands where an artifact should, and is none. */
-export function incomplete(folder: string): LayaError {
-  return new ArtifactIntegrityError('TREE_INCOMPLETE', 'the folder has no manifest or no model', { where: folder });
 }
 
 /**

@@ -1,9 +1,10 @@
 import { type AuditRow, auditStore } from '../../registry/audit.js';
 import { ArtifactMissingError } from '../../registry/errors.js';
-import { type Listing, listArtifacts, type Verification, verifyListing } from '../../registry/list.js';
+import { type Listing, listArtifacts } from '../../registry/list.js';
 import { findModel, MODELS } from '../../registry/models.js';
 import type { HashMemo } from '../../registry/tree.js';
 import { filesBelow, uniqueBytes } from '../../registry/usage.js';
+import { type Verification, verifyListing } from '../../registry/verify-listing.js';
 import { openContext, parseBuckets, printData } from '../edge.js';
 import type { Context } from '../events.js';
 import type { GlobalOptions } from '../options.js';

@@ -97,7 +97,7 @@ describe('a store with things in it that should not be there', () => {
       'laya-tiny/4defbfb4419a/bc1s-masked-L64-B1': 'right',
       'laya-tiny/4defbfb4419a/bc1s-masked-L96-B1': 'MANIFEST_UNREADABLE',
       'laya-tiny/4defbfb4419a/bc1s-masked-L128-B1': 'TREE_INCOMPLETE',
-      'laya-tiny/4defbfb4419a/bc1s-masked-L256-B1': 'UNREADABLE',
+      'laya-tiny/4defbfb4419a/bc1s-masked-L256-B1': 'MANIFEST_UNREADABLE',
       'laya/c5d78730f349/bc1s-masked-L64-B1': 'TREE_INCOMPLETE',
       'laya/closed': 'UNREADABLE',
       closed: 'UNREADABLE',

@@ -1,9 +1,10 @@
 import { appendFile, chmod, mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { listArtifacts, verifyListing } from '../../registry/list.js';
+import { listArtifacts } from '../../registry/list.js';
 import { artifactFolder, COMPILED, MANIFEST } from '../../registry/paths.js';
 import { readArtifact, verifyTree } from '../../registry/read.js';
+import { verifyListing } from '../../registry/verify-listing.js';
 import type { Manifest } from '../../schemas/generated/types.js';
 import { codeOf, workspace, writeTree } from '../workspace.js';
 import { FILES, KEY, writeArtifact } from './artifact.js';

@@ -1,12 +1,13 @@
 import { appendFile, lstat, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { listArtifacts, verifyListing } from '../../registry/list.js';
+import { listArtifacts } from '../../registry/list.js';
 import { artifactFolder, COMPILED } from '../../registry/paths.js';
 import { shareFiles } from '../../registry/sharing.js';
 import type { StoreSteps } from '../../registry/steps.js';
 import { hashTree } from '../../registry/tree.js';
 import { filesBelow, freedBytes, totalBytes, uniqueBytes } from '../../registry/usage.js';
+import { verifyListing } from '../../registry/verify-listing.js';
 import { workspace, writeTree } from '../workspace.js';
 import { FILES, KEY, writeArtifact } from './artifact.js';
 
