@@ -18,21 +18,27 @@ export interface Listing {
   /** There when this release has the path's model, revision and bucket. */
   readonly key?: ArtifactKey;
   readonly artifact?: OpenedArtifact;
-  /** There whenever it could be read, also of artifacts that this release has no key for. */
+  /** There whenever it was read. */
   readonly manifest?: Manifest;
   readonly problem?: LayaError;
 }
 
 const RESERVED = new Set(['quarantine', 'rejected']);
 
+export interface ListOptions {
+  /** Read the manifests of artifacts that no release of ours has a key for, too; default: their rows have none. */
+  readonly unpinned?: boolean;
+}
+
 /**
  * Every artifact folder of the store, sorted by path. A folder that can't be used spoils only its own row. Folders and
  * manifests are read without giving way: a thousand take tenths of a second less so.
  */
-export async function listArtifacts(root: string): Promise<Listing[]> {
+export async function listArtifacts(root: string, { unpinned = false }: ListOptions = {}): Promise<Listing[]> {
   const rows: Listing[] = [];
   for (const place of findPlaces(artifactsFolder(root))) {
-    const row = await readRow(root, place);
+    const key = PINNED.get(place.path);
+    const row = key || place.unreadable ? await readRow(root, place, key) : unpinnedRow(root, place, unpinned);
     if (row) rows.push(row);
   }
   return rows;
@@ -67,19 +73,26 @@ function findPlaces(base: string): Place[] {
   return places;
 }
 
-async function readRow(root: string, { path, isTaken, unreadable }: Place): Promise<Listing | undefined> {
-  if (unreadable) return { path, problem: unreadable };
+async function readRow(root: string, { path, isTaken, unreadable }: Place, key: ArtifactKey | undefined) {
+  if (unreadable || !key) return { path, problem: unreadable ?? NOT_PINNED };
   const folder = `${artifactsFolder(root)}/${path}`;
-  const key = PINNED.get(path);
   try {
     const manifest = readManifestSync(folder);
-    if (!key) return { path, manifest, problem: NOT_PINNED };
     checkManifest(key, manifest, folder);
     return { path, key, manifest, artifact: { key, folder, model: join(folder, COMPILED), manifest } };
   } catch (error) {
-    if (!key) return { path, problem: NOT_PINNED };
     if (isSystemError(error, 'ENOENT')) return readReplaced(root, key, path, isTaken);
     return { path, key, problem: asProblem(error, path) };
+  }
+}
+
+function unpinnedRow(root: string, { path }: Place, isRead: boolean): Listing {
+  const row = { path, problem: NOT_PINNED };
+  try {
+    return isRead ? { ...row, manifest: readManifestSync(`${artifactsFolder(root)}/${path}`) } : row;
+  } catch (error) {
+    if (error instanceof LayaError || isSystemError(error)) return row;
+    throw error;
   }
 }
 

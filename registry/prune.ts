@@ -1,9 +1,10 @@
-import { lstatSync, readdirSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, LayaError } from '../schemas/errors.js';
 import { StoreError } from './errors.js';
 import { type Listing, listArtifacts } from './list.js';
 import { moveIfFree } from './move.js';
+import { portableModelsFolder } from './paths.js';
 import { ageOf, judge, type PruneReason, type PruneRules } from './prune-rules.js';
 import { claim, removeClaimed } from './remove.js';
 import { type StoreSteps, storeSteps } from './steps.js';
@@ -131,9 +132,15 @@ function isFolder(path: string): boolean {
 }
 
 async function rulesFor(root: string, options: PruneOptions): Promise<PruneRules> {
-  const hashes = (await listArtifacts(root)).map(({ manifest }: Listing) => manifest?.integrity.tree_v2);
-  const registered = new Set(hashes.filter((hash) => hash !== undefined));
-  return { superseded: options.superseded, quarantined: options.quarantined, now: options.now, registered };
+  const { superseded, quarantined, now } = options;
+  return { superseded, quarantined, now, registered: await registeredHashes(root) };
+}
+
+/** Tree hashes of all artifacts; only translated models are named after them, so that without any none is read. */
+async function registeredHashes(root: string): Promise<ReadonlySet<string>> {
+  const hasModels = existsSync(portableModelsFolder(root));
+  const rows: Listing[] = hasModels ? await listArtifacts(root, { unpinned: true }) : [];
+  return new Set(rows.flatMap(({ manifest }) => manifest?.integrity.tree_v2 ?? []));
 }
 
 /** Paths that a rule may be about, sorted. Links are never among them. */

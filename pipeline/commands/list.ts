@@ -6,7 +6,7 @@ import { table } from '../text.js';
 /** `list`: one row an artifact; what can't be used says why. */
 export async function list(options: GlobalOptions): Promise<void> {
   const { root } = openContext(options);
-  const listings = await listArtifacts(root);
+  const listings = await listArtifacts(root, { unpinned: options.json === true });
   if (options.json) return printData(JSON.stringify(listings.map(record), null, 1));
   if (listings.length === 0)
     return printData('no artifacts are registered\nnext: npm run build-artifacts -- --model laya-tiny');
