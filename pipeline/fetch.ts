@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { commitSet, type StagedArtifact } from '../registry/commit-set.js';
 import { writeFileDurably } from '../registry/durable.js';
 import { checkListed, type HubAccess, type OpenedIndex } from '../registry/index/repository.js';
-import { bucketsIn, selectEntries } from '../registry/index/select.js';
+import { bucketsIn, nothingPublished, selectEntries } from '../registry/index/select.js';
 import { locateArtifact } from '../registry/locate.js';
 import type { BuildLock } from '../registry/lock.js';
 import type { ModelSpec } from '../registry/models.js';
@@ -70,7 +70,7 @@ export interface FetchReport {
 export async function fetchArtifacts(order: FetchOrder, hub: HubAccess, context: Context): Promise<FetchReport> {
   const watch = new Stopwatch(context);
   const early = order.buckets === undefined ? await openSource(order, hub, context) : undefined;
-  const wanted = order.buckets ?? bucketsIn(early!.index, order.model, profileChoice(order));
+  const wanted = order.buckets ?? everyBucket(early!, order);
   const locks = await lockAll(order.model, wanted, context);
   try {
     const { rows, missing } = await inspect(order, wanted, context);
@@ -90,6 +90,14 @@ export async function fetchArtifacts(order: FetchOrder, hub: HubAccess, context:
   } finally {
     for (const lock of locks) await lock.release();
   }
+}
+
+/** All that the index has for the profile. Throws ArtifactMissingError when that is nothing. */
+function everyBucket({ index, where }: OpenedIndex, order: FetchOrder): number[] {
+  const choice = profileChoice(order);
+  const buckets = bucketsIn(index, order.model, choice);
+  if (buckets.length === 0) throw nothingPublished(index, where, choice, order.model);
+  return buckets;
 }
 
 /** A bucket that is to be fetched; `replace` when a whole artifact stands there. */

@@ -1,6 +1,6 @@
 import { profileSlug } from '../../registry/index/profile.js';
 import { DEFAULT_REPO, defaultRevision, type HubAccess } from '../../registry/index/repository.js';
-import { bucketsIn, entriesOf } from '../../registry/index/select.js';
+import { bucketsIn, entriesOf, nothingPublished } from '../../registry/index/select.js';
 import { findModel, MODELS } from '../../registry/models.js';
 import type { IndexEntry } from '../../schemas/generated/types.js';
 import { openContext, parseBuckets, printData } from '../edge.js';
@@ -53,6 +53,8 @@ async function chooseOrders(
   context: Context,
 ): Promise<FetchOrder[]> {
   const { profile, checkpoint } = options;
+  if (options.all && options.length)
+    throw new UsageError('USAGE', '--all and --length exclude each other', { hint: 'leave one of them out' });
   const common = {
     ...source,
     force: options.force === true,
@@ -67,10 +69,11 @@ async function chooseOrders(
   }
   if (!options.all)
     throw new UsageError('USAGE', 'no model was named', { hint: 'laya-artifacts fetch laya-tiny, or fetch --all' });
-  const { index } = await openSource(source, hub, context);
-  return MODELS.filter((model) => bucketsIn(index, model, profileChoice(common)).length > 0).map((model) => {
-    return { ...common, model, buckets: undefined };
-  });
+  const { index, where } = await openSource(source, hub, context);
+  const choice = profileChoice(common);
+  const models = MODELS.filter((model) => bucketsIn(index, model, choice).length > 0);
+  if (models.length === 0) throw nothingPublished(index, where, choice);
+  return models.map((model) => ({ ...common, model, buckets: undefined }));
 }
 
 /** What the index has, for every profile; nothing is downloaded but the index. */

@@ -49,6 +49,22 @@ export function selectEntries(
   return fitting.map(([entry]) => entry!);
 }
 
+/** What a request for everything says when there is nothing of it; `model` when it was for one. */
+export function nothingPublished(
+  index: PrebuiltIndex,
+  where: string,
+  profile: ProfileChoice,
+  model?: ModelSpec,
+): ArtifactMissingError {
+  const what = model ? `${model.name} at its pinned revision` : 'any model at its pinned revision';
+  return new ArtifactMissingError('ARTIFACT_MISSING', `no prebuilt archive of ${what} for ${profile.name}`, {
+    where,
+    expected: profile.name,
+    found: listPublished(index.artifacts.filter((entry) => model === undefined || entry.model === model.name)),
+    hint: `npm run build-artifacts -- --model ${model?.name ?? 'MODEL'}`,
+  });
+}
+
 function notPublished(
   index: PrebuiltIndex,
   where: string,
@@ -57,15 +73,19 @@ function notPublished(
   profile: ProfileChoice,
 ): ArtifactMissingError {
   const what = `${model.name} ${missing.map((bucket) => `L${bucket}`).join(', ')}`;
-  const published = index.artifacts
-    .filter((entry) => entry.model === model.name)
-    .map(({ length, revision, platform }) => `L${length} ${profileSlug(platform)} ${revision.slice(0, 12)}`);
   return new ArtifactMissingError('ARTIFACT_MISSING', `no prebuilt archive of ${what} for ${profile.name}`, {
     where,
     expected: `${profile.name}, revision ${model.revision.slice(0, 12)}`,
-    found: published.length > 20 ? [...published.slice(0, 20), `${published.length - 20} more`] : published,
+    found: listPublished(index.artifacts.filter((entry) => entry.model === model.name)),
     hint: `npm run build-artifacts -- --model ${model.name} --length ${missing.join(',')}`,
   });
+}
+
+function listPublished(entries: readonly IndexEntry[]): string[] {
+  const texts = entries.map(
+    ({ model, length, revision, platform }) => `${model} L${length} ${profileSlug(platform)} ${revision.slice(0, 12)}`,
+  );
+  return texts.length > 20 ? [...texts.slice(0, 20), `${texts.length - 20} more`] : texts;
 }
 
 function ambiguous(where: string, entries: readonly IndexEntry[]): IndexError {

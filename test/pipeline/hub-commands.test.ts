@@ -69,10 +69,30 @@ describe('publish and fetch', () => {
   });
 });
 
+describe('fetch --all', () => {
+  it('does not take nothing for everything: neither of one model, nor of all, nor of another profile', async () => {
+    const root = folder();
+    hub
+      .repository(REPO)
+      .commit({
+        'index.json': Buffer.from(
+          JSON.stringify({ format: 'laya-apple-prebuilt-index', format_version: 1, artifacts: [] }),
+        ),
+      });
+    for (const args of [['laya-tiny'], [], ['laya-tiny', '--profile', 'apple-m1-macos15.0-coremltools9.0']]) {
+      const done = await run(root, ['fetch', ...args, '--all', '--repo', REPO, '--json']);
+      expect([errorOf(done), done.code, done.stdout]).toEqual(['ARTIFACT_MISSING', 1, '']);
+    }
+    expect((await treeOf(root)).filter((path) => path.includes('artifacts/laya'))).toEqual([]);
+  });
+});
+
 describe('a command that can not do it', () => {
   it.each<[string, number, string[], Record<string, string>?]>([
     ['USAGE', 2, ['fetch', '--repo', REPO]],
     ['USAGE', 2, ['fetch', 'laya-tiny', '--length', '65', '--repo', REPO]],
+    ['USAGE', 2, ['fetch', 'laya-tiny', '--all', '--length', '64', '--repo', REPO]],
+    ['USAGE', 2, ['fetch', '--all', '--length', '64', '--repo', REPO]],
     ['MODEL_UNKNOWN', 1, ['fetch', 'other', '--repo', REPO]],
     ['HUB_NAME', 1, ['fetch', 'laya-tiny', '--repo', 'no-owner']],
     ['HUB_NAME', 1, ['fetch', 'laya-tiny', '--repo', REPO, '--revision', '../x']],
