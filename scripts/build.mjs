@@ -1,8 +1,8 @@
-// Compiles the sources to dist/ (npm runs it after an install). Generated validators and the server's
-// page are copied.
-// The old dist/ stays until the new one is whole.
+// Compiles the sources to dist/ (npm runs it after an install). Generated validators and the server's page are copied.
+// The old dist/ stays until the new one is whole. The command is linked where `npx laya-artifacts` looks first: npm does
+// not link a project's own commands, and would install the checkout into its cache on every call.
 import { spawnSync } from 'node:child_process';
-import { copyFile, cp, rename, rm } from 'node:fs/promises';
+import { copyFile, cp, mkdir, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -18,7 +18,15 @@ if (status === 0) {
   await copyFile(join(root, page), join(partial, page));
   await rm(join(root, 'dist'), { recursive: true, force: true });
   await rename(partial, join(root, 'dist'));
+  await linkCommand(join(root, 'node_modules', '.bin'));
 } else {
   await rm(partial, { recursive: true, force: true });
   process.exitCode = 1;
+}
+
+async function linkCommand(folder) {
+  const link = join(folder, 'laya-artifacts');
+  await mkdir(folder, { recursive: true });
+  await rm(link, { force: true });
+  await symlink(join('..', '..', 'bin', 'laya-artifacts.js'), link);
 }
