@@ -49,7 +49,8 @@ def shortest(values):
 def load_reference(checkpoint):
     """Upstream's Agent over a private copy of `checkpoint`, because upstream may rewrite a tokenizer config."""
     torch.set_num_threads(1)
-    torch.set_num_interop_threads(1)
+    if torch.get_num_interop_threads() != 1:
+        torch.set_num_interop_threads(1)
     torch.use_deterministic_algorithms(True)
     with tempfile.TemporaryDirectory(prefix="laya-reference-") as folder:
         copy = Path(folder) / "checkpoint"

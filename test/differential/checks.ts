@@ -80,9 +80,14 @@ export async function checkAnswers(cases: readonly Case[], laya: Laya, tolerance
   return compared;
 }
 
-/** Differences of the bucket artifacts' logits from upstream's: the largest of each row, ascending. */
-export async function logitDifferences(cases: readonly Case[], model: OpenModel): Promise<number[]> {
-  const largest: number[] = [];
+/**
+ * FP16 weights alone move upstream's own FP32 logits by up to 0.023 on two rows of 5,151: so the artifacts' logits are
+ * within 0.02 of upstream's with rounded weights on every row, and of its FP32 ones on all but one row in a thousand.
+ * Gives the largest difference from each.
+ */
+export async function checkLogits(cases: readonly Case[], model: OpenModel) {
+  const rounded: number[] = [];
+  const exact: number[] = [];
   for (const { upstream } of cases) {
     if (!isAnswered(upstream)) continue;
     for (const [i, [ids, markers, type]] of upstream.rows.entries()) {
@@ -90,8 +95,16 @@ export async function logitDifferences(cases: readonly Case[], model: OpenModel)
       const { executable } = await model.load(bucket);
       const rowModel = { host: model.host, executable, bucket, padId: model.tokenizer.pad.id };
       const { logits } = await forwardRow(rowModel, { ids, markers, qtype: type as 0 | 1 | 2 });
-      largest.push(Math.max(...upstream.logits[i]!.map((wanted, k) => Math.abs(logits[k]! - wanted))));
+      rounded.push(largestDifference(logits, upstream.fp16Logits[i]!));
+      exact.push(largestDifference(logits, upstream.logits[i]!));
     }
   }
-  return largest.sort((a, b) => a - b);
+  expect(rounded.filter((one) => !(one < TOLERANCE))).toEqual([]);
+  expect(exact.filter((one) => !(one < TOLERANCE)).length).toBeLessThanOrEqual(exact.length / 1000);
+  return { rows: rounded.length, rounded: Math.max(...rounded), exact: Math.max(...exact) };
 }
+
+const TOLERANCE = 0.02;
+
+const largestDifference = (found: ArrayLike<number>, wanted: readonly number[]): number =>
+  Math.max(...wanted.map((value, k) => Math.abs(found[k]! - value)));

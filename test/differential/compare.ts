@@ -17,6 +17,8 @@ type Row = readonly [ids: readonly number[], markers: readonly number[], type: n
 export interface Answered {
   readonly rows: readonly Row[];
   readonly logits: readonly number[][];
+  /** The same with the weights rounded to FP16. */
+  readonly fp16Logits: readonly number[][];
   readonly actions: readonly number[][];
   readonly answers: JsonObject;
   readonly usage: JsonObject;
@@ -75,6 +77,7 @@ function readAnswered(record: JsonObject): Case['upstream'] {
   return {
     rows: plain('rows') as Row[],
     logits: plain('logits') as number[][],
+    fp16Logits: plain('fp16_logits') as number[][],
     actions: plain('actions') as number[][],
     answers: record.get('answers') as JsonObject,
     usage: record.get('usage') as JsonObject,
