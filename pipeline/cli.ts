@@ -5,6 +5,7 @@ import { addHubCommands } from './hub-commands.js';
 import type { GlobalOptions } from './options.js';
 import { addServeCommand } from './serve-command.js';
 import { addStoreCommands } from './store-commands.js';
+import { withToolchain } from './toolchain-options.js';
 import { ownVersion } from './version.js';
 
 /** Each command's module is loaded only when the command runs: help has to be there at once. */
@@ -23,8 +24,7 @@ function program(): Command {
   const graphs = (): Option =>
     new Option('--graph <graph>', 'which graphs may answer').choices(['auto', 'buckets', 'any-length']).default('auto');
 
-  cli
-    .command('build')
+  withToolchain(cli.command('build'))
     .description('build, gate and register artifacts of a model')
     .argument('[model]', 'model name, for example laya-tiny')
     .option('--model <name>', 'the same as the argument')
@@ -52,8 +52,7 @@ function program(): Command {
     .addOption(offline())
     .action(async (model, options) => (await import('./commands/predict.js')).predict(model, merged(options)));
 
-  cli
-    .command('parity')
+  withToolchain(cli.command('parity'))
     .description('run the gate on everything registered of a model, on this machine')
     .argument('<model>', 'model name')
     .option('--length <buckets...>', 'only these buckets')

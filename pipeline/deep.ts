@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { evidenceKind } from '../registry/evidence.js';
 import type { ModelSpec } from '../registry/models.js';
 import type { OpenedArtifact } from '../registry/read.js';
 import { checkProvenWith } from '../runtime/checkpoint-pins.js';
@@ -12,14 +13,17 @@ import { provePlacement } from './stages/place.js';
 import { type Resolved, resolve } from './stages/resolve.js';
 import type { Toolchain } from './toolchain/toolchain.js';
 
+/** Gives a toolchain for evidence of a kind, ready; or the one that this machine has, whose profile is then refused. */
+export type Measures = (kind: Toolchain['kind']) => Promise<Toolchain>;
+
 /** Runs the gates of this machine again on registered artifacts. Registers, records and changes nothing. */
 export class DeepCheck {
-  readonly #toolchain: Toolchain;
+  readonly #measures: Measures;
   readonly #context: Context;
-  readonly #resolved = new Map<ModelSpec, Promise<Resolved>>();
+  readonly #resolved = new Map<string, Promise<Resolved>>();
 
-  constructor(toolchain: Toolchain, context: Context) {
-    this.#toolchain = toolchain;
+  constructor(measures: Measures, context: Context) {
+    this.#measures = measures;
     this.#context = context;
   }
 
@@ -28,11 +32,12 @@ export class DeepCheck {
     const { model, bucket } = artifact.key;
     const temp = await mkdtemp(join(tmpdir(), 'laya-deep-'));
     try {
-      checkProfile(artifact.manifest, this.#toolchain, artifact.folder);
-      const resolved = await this.#resolve(model);
+      const toolchain = await this.#measures(evidenceKind(artifact.manifest));
+      checkProfile(artifact.manifest, toolchain, artifact.folder);
+      const resolved = await this.#resolve(model, toolchain);
       checkProvenWith(artifact, resolved.files);
       const candidate = { resolved, bucket, model: artifact.model, temp };
-      await provePlacement(candidate);
+      await provePlacement(candidate, this.#context);
       await proveParity(candidate, this.#context);
       return undefined;
     } catch (error) {
@@ -44,11 +49,12 @@ export class DeepCheck {
     }
   }
 
-  /** The checkpoint and goldens of a model, found once. */
-  #resolve(model: ModelSpec): Promise<Resolved> {
-    const order = { model, buckets: model.buckets, force: false, toolchain: this.#toolchain };
-    const resolved = this.#resolved.get(model) ?? resolve(order, this.#context);
-    this.#resolved.set(model, resolved);
+  /** The checkpoint and goldens of a model, found once for each toolchain. */
+  #resolve(model: ModelSpec, toolchain: Toolchain): Promise<Resolved> {
+    const name = `${model.name} ${toolchain.kind}`;
+    const order = { model, buckets: model.buckets, force: false, toolchain };
+    const resolved = this.#resolved.get(name) ?? resolve(order, this.#context);
+    this.#resolved.set(name, resolved);
     return resolved;
   }
 }

@@ -4,6 +4,10 @@ export type EnvironmentErrorCode =
   | 'NODE_UNSUPPORTED'
   | 'PYTHON_MISSING'
   | 'RUST_MISSING'
+  | 'SWIFT_MISSING'
+  | 'PROBE_BUILD_FAILED'
+  /** The toolchain that was asked for can't work on this machine. */
+  | 'TOOLCHAIN_UNAVAILABLE'
   | 'TOOL_INSTALL'
   | 'TOOL_KILLED'
   | 'TOOL_ARGUMENT';

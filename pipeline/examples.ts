@@ -5,6 +5,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'build laya-tiny --length 64,96 --force',
     'build laya-tiny --graph any-length',
     'build laya --checkpoint ./laya --json',
+    'build laya-tiny --toolchain portable',
   ],
   predict: [
     'predict laya-tiny --context "I paid twice, I am furious." \\\n    --questions \'["Is the customer angry?"]\'',

@@ -124,7 +124,7 @@ export async function proveImport(
   watch: Stopwatch,
   context: Context,
 ): Promise<string> {
-  const place = (one: Candidate): Promise<PlacementReport> => provePlacement(one);
+  const place = (one: Candidate): Promise<PlacementReport> => provePlacement(one, context);
   const parity = (one: Candidate): Promise<ParityRecord> => proveParity(one, context);
   const placement = await watch.stage(place, candidate);
   const { failures: _none, ...figures } = await watch.stage(parity, candidate);

@@ -1,3 +1,4 @@
+import { readWhole } from '../registry/generation.js';
 import { locateArtifact } from '../registry/locate.js';
 import type { BuildLock } from '../registry/lock.js';
 import { artifactFolder } from '../registry/paths.js';
@@ -14,12 +15,13 @@ import type { BuildOrder } from './order.js';
 import { projectFacts } from './project.js';
 import { type BucketReport, type BuildReport, isRefusal, registeredRow, rejectedRow, skippedRow } from './report.js';
 import { commit } from './stages/commit.js';
-import { compile } from './stages/compile.js';
+import { type Compiled, compile } from './stages/compile.js';
 import { type Converted, convert } from './stages/convert.js';
+import { install, movedTo } from './stages/install.js';
 import { parity } from './stages/parity.js';
 import { place } from './stages/place.js';
 import { resolve } from './stages/resolve.js';
-import { seal } from './stages/seal.js';
+import { type Sealed, seal } from './stages/seal.js';
 import { share } from './stages/share.js';
 import { Stopwatch } from './stopwatch.js';
 import { installTools } from './tools/all.js';
@@ -104,12 +106,40 @@ async function buildBucket(
   watch.startBucket(bucket);
   const compiled = await watch.stage(compile, { converted, bucket });
   const shared = await watch.stage(share, compiled);
-  const placed = await watch.stage(place, shared);
-  const proven = await watch.stage(parity, placed);
-  const facts = { createdAt: context.now(), timings: watch.timings(), ...(await projectFacts(context)) };
-  const sealed = await watch.stage(seal, { proven, facts });
+  if (converted.resolved.order.toolchain.isPathBound) return installBucket(shared, lock, watch, context);
+  const sealed = await prove(shared, watch, context);
   const registered = await watch.stage(commit, { sealed, lock });
   return registeredRow(registered, watch.bucketSeconds());
+}
+
+/** The gates, and the manifest of what passed them. */
+async function prove(compiled: Compiled, watch: Stopwatch, context: Context): Promise<Sealed> {
+  const placed = await watch.stage(place, compiled);
+  const proven = await watch.stage(parity, placed);
+  const facts = { createdAt: context.now(), timings: watch.timings(), ...(await projectFacts(context)) };
+  return watch.stage(seal, { proven, facts });
+}
+
+/** The same with the gates at the registered path. */
+async function installBucket(
+  compiled: Compiled,
+  lock: BuildLock,
+  watch: Stopwatch,
+  context: Context,
+): Promise<BucketReport> {
+  const { converted, bucket } = compiled;
+  const key = { model: converted.resolved.order.model, bucket };
+  const proveThere = async (model: string): Promise<string> => {
+    const { text } = await prove(movedTo(compiled, model), watch, context);
+    await lock.assertHeld();
+    return text;
+  };
+  const isNew = await install({ compiled, prove: proveThere }, context);
+  const { artifact, value: digest } = await readWhole(context.root, key, (one) => verifyTree(one));
+  return {
+    ...skippedRow(artifact, digest),
+    ...(isNew ? { outcome: 'registered', seconds: watch.bucketSeconds() } : {}),
+  };
 }
 
 /** Fails within the first second for what would make all later work vain. */

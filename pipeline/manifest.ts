@@ -3,8 +3,10 @@ import { GRAPH, type ModelSpec } from '../registry/models.js';
 import { TREE_V1 } from '../registry/tree.js';
 import type { LayaError } from '../schemas/errors.js';
 import type { Manifest, Rejected, Source } from '../schemas/generated/types.js';
+import { evidenceFields } from './evidence.js';
 import type { Converted } from './stages/convert.js';
 import { ParityRefusal, type Proven } from './stages/parity.js';
+import { PlacementRefusal } from './stages/place.js';
 
 /** When and with what a build ran. */
 export interface BuildFacts {
@@ -21,7 +23,14 @@ export function buildManifest({ placed, parity }: Proven, facts: BuildFacts): Ma
   const { compiled, placement } = placed;
   const { converted, bucket, digest } = compiled;
   const { order, files } = converted.resolved;
-  const { failures: _none, ...record } = parity;
+  const verdict = {
+    toolchain: order.toolchain,
+    placement,
+    parity,
+    artifactSha256: digest.v1,
+    coremltools: converted.record.packages.coremltools ?? 'unknown',
+    at: facts.createdAt,
+  };
   return {
     format: 'laya-apple-artifact',
     format_version: 1,
@@ -32,15 +41,7 @@ export function buildManifest({ placed, parity }: Proven, facts: BuildFacts): Ma
     artifact: artifactOf(bucket),
     conversion: conversionOf(converted, bucket, facts),
     compiler: { ...compiled.compiler },
-    placement: { ...placement, ops: { ...placement.ops }, operations: { ...placement.operations } },
-    platform: order.toolchain.platform(converted.record.packages.coremltools ?? 'unknown'),
-    parity: { ...record, passed: true, near_tie_flips: [...record.near_tie_flips] },
-    evidence: {
-      kind: order.toolchain.kind,
-      executor: { ...order.toolchain.executor, precision: { ...order.toolchain.executor.precision } },
-      profile: order.toolchain.kind === 'portable' ? 'portable' : 'apple',
-      artifact_sha256: digest.v1,
-    },
+    ...evidenceFields(verdict),
     toolchain: { node: process.version, os: `${platform()} ${release()}`, arch: process.arch },
     integrity: {
       artifact_sha256: digest.v1,
@@ -69,6 +70,7 @@ export function rejectionRecord(
     source: sourceOf(model),
     artifact: artifactOf(bucket),
     parity: error instanceof ParityRefusal ? { ...error.parity } : null,
+    placement: error instanceof PlacementRefusal ? { ...error.placement } : null,
     expected: error.expected ?? null,
     found: error.found ?? null,
   };

@@ -1,4 +1,5 @@
 import { ArtifactRevisionError } from '../registry/errors.js';
+import { evidenceKind } from '../registry/evidence.js';
 import type { Manifest, Platform } from '../schemas/generated/types.js';
 import type { Toolchain } from './toolchain/toolchain.js';
 
@@ -21,9 +22,6 @@ export function checkProfile(manifest: Manifest, toolchain: Toolchain, where: st
         : `npm run build-artifacts -- --model ${manifest.source.model} --length ${manifest.artifact.length}`,
   });
 }
-
-/** An artifact without an evidence record is the Python runtime's, which has Apple evidence only. */
-export const evidenceKind = ({ evidence }: Manifest): 'portable' | 'apple' => evidence?.kind ?? 'apple';
 
 /** The profile that an artifact was proven on, for people. */
 export const profileText = (manifest: Manifest): string => describe(evidenceKind(manifest), manifest.platform);

@@ -1,6 +1,7 @@
 import { ArtifactParityError, ComputeUnitMismatchError } from '../registry/errors.js';
 import type { OpenedArtifact } from '../registry/read.js';
 import type { TreeDigest } from '../registry/tree.js';
+import { ProbeError } from '../runtime/probe/errors.js';
 import type { Manifest } from '../schemas/generated/types.js';
 import type { Registered } from './stages/commit.js';
 
@@ -27,9 +28,15 @@ export interface BuildReport {
   readonly seconds: number;
 }
 
-/** A gate's refusal: evidence, not an accident. It is recorded under rejected/. */
-export function isRefusal(error: unknown): error is ArtifactParityError | ComputeUnitMismatchError {
-  return error instanceof ArtifactParityError || error instanceof ComputeUnitMismatchError;
+/** Why an artifact was not proven. */
+export type Refusal = ArtifactParityError | ComputeUnitMismatchError | ProbeError;
+
+/**
+ * A gate's refusal: evidence, not an accident. It is recorded under rejected/. So is a laya-probe that broke off in a
+ * gate, under its own code: that says that the artifact could not be proven here, not that it is wrong (fault F28).
+ */
+export function isRefusal(error: unknown): error is Refusal {
+  return [ArtifactParityError, ComputeUnitMismatchError, ProbeError].some((kind) => error instanceof kind);
 }
 
 export function registeredRow({ sealed, path, outcome }: Registered, seconds: number): BucketReport {
@@ -41,7 +48,7 @@ export function skippedRow({ key, folder, manifest }: OpenedArtifact, digest: Tr
   return { bucket: key.bucket, outcome: 'already-registered', seconds: 0, path: folder, ...figures(manifest, digest) };
 }
 
-export function rejectedRow(bucket: number, error: ArtifactParityError | ComputeUnitMismatchError, path: string) {
+export function rejectedRow(bucket: number, error: Refusal, path: string) {
   return { bucket, outcome: 'rejected', seconds: 0, path, code: error.code, reason: error.message } as const;
 }
 

@@ -32,7 +32,7 @@ export type ArtifactParityCode = 'PARITY_FAILED' | 'PARITY_MISSING' | 'LAYOUT_CH
 /** Answers too far from the reference, or a gate that had nothing to compare. */
 export class ArtifactParityError extends LayaError<ArtifactParityCode> {}
 
-export type ComputeUnitMismatchCode = 'PLACEMENT_REFUSED' | 'COMPUTE_UNITS_MISMATCH';
+export type ComputeUnitMismatchCode = 'PLACEMENT_REFUSED' | 'COMPUTE_UNITS_MISMATCH' | 'LOAD_PROBE_SLOW';
 
 /** Operations that ran, or would run, elsewhere than the evidence says. */
 export class ComputeUnitMismatchError extends LayaError<ComputeUnitMismatchCode> {}

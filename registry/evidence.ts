@@ -1,6 +1,9 @@
 import type { Manifest } from '../schemas/generated/types.js';
 import { ArtifactIntegrityError, ArtifactParityError } from './errors.js';
 
+/** An artifact without an evidence record is the Python runtime's, which has Apple evidence only. */
+export const evidenceKind = ({ evidence }: Manifest): 'portable' | 'apple' => evidence?.kind ?? 'apple';
+
 /** Refuses one field of a manifest: throws. */
 type Refuse = (field: string, found: unknown, expected: unknown) => never;
 
@@ -44,13 +47,15 @@ function checkParity(parity: Manifest['parity'], refuse: Refuse): void {
 }
 
 /** All operations on the one device that the compute units stand for, and no change of device. */
-function checkPlacement({ compute_units: units, ops, transitions }: Manifest['placement'], refuse: Refuse): void {
+function checkPlacement(placement: Manifest['placement'], refuse: Refuse): void {
+  const { compute_units: units, ops, transitions, off_ane: off } = placement;
   const device = { CPU_AND_NE: 'ane', PORTABLE_CPU: 'cpu' }[units];
   if (device === undefined) return;
   if ((transitions ?? 0) !== 0) refuse('placement.transitions', transitions, 0);
   for (const [name, count] of Object.entries(ops ?? {}))
     if (name !== device && count !== 0) refuse(`placement.ops.${name}`, count, 0);
   if (ops !== undefined && !(ops[device]! > 0)) refuse(`placement.ops.${device}`, ops[device], 'at least 1');
+  if (device === 'ane' && Object.values(off ?? {}).some((count) => count !== 0)) refuse('placement.off_ane', off, {});
 }
 
 /** What was proven, by whom, on which bytes. */
@@ -61,6 +66,8 @@ function checkSubject({ evidence, integrity, placement, imported }: Manifest, re
   const { passed } = (imported?.parity ?? {}) as { passed?: unknown };
   if (passed !== undefined && passed !== true) refuse('imported.parity.passed', passed, true);
   if (!evidence) return;
+  const { load_probe: probe } = evidence;
+  if (probe && !(probe.ratio <= probe.max_ratio)) refuse('evidence.load_probe.ratio', probe.ratio, probe.max_ratio);
   if (evidence.artifact_sha256 !== bytes) refuse('evidence.artifact_sha256', evidence.artifact_sha256, bytes);
   const units = evidence.kind === 'apple' ? 'CPU_AND_NE' : 'PORTABLE_CPU';
   if (placement.compute_units !== units) refuse('placement.compute_units', placement.compute_units, units);

@@ -5,9 +5,10 @@ import { buildArtifacts } from '../line.js';
 import type { GlobalOptions } from '../options.js';
 import type { BucketReport, BuildReport } from '../report.js';
 import { bytesText, table } from '../text.js';
+import { hereToolchain, type ToolchainOptions } from '../toolchain/here.js';
 import { portableToolchain } from '../toolchain/portable.js';
 
-interface BuildOptions extends GlobalOptions {
+interface BuildOptions extends GlobalOptions, ToolchainOptions {
   readonly model?: string;
   readonly length?: readonly string[];
   readonly checkpoint?: string;
@@ -22,16 +23,17 @@ interface BuildOptions extends GlobalOptions {
 export async function build(argument: string | undefined, options: BuildOptions): Promise<void> {
   const model = findModel(parseModelName(argument, options.model));
   const { graph = 'buckets' } = options;
+  const context = openContext(options);
   const order = {
     model,
     buckets: parseBuckets(options.length, model.buckets),
     force: options.force === true,
-    toolchain: portableToolchain(),
+    toolchain: hereToolchain(options, context),
     ...(options.checkpoint === undefined ? {} : { checkpoint: options.checkpoint }),
   };
-  const context = openContext(options);
   const report = graph === 'any-length' ? undefined : await buildArtifacts(order, context);
-  const dense = graph === 'buckets' ? undefined : await buildDense(order, context);
+  const dense =
+    graph === 'buckets' ? undefined : await buildDense({ ...order, toolchain: portableToolchain() }, context);
   if (options.json) {
     const document = report === undefined ? dense : dense === undefined ? report : { ...report, any_length: dense };
     await printData(JSON.stringify(document, null, 1));

@@ -1,10 +1,11 @@
 import { type ReadArchive, readArchive } from '../../registry/archive/read.js';
+import { evidenceKind } from '../../registry/evidence.js';
 import { findModel } from '../../registry/models.js';
 import { checkManifest } from '../../registry/read.js';
 import { LayaError } from '../../schemas/errors.js';
 import { openContext, printData } from '../edge.js';
 import type { GlobalOptions } from '../options.js';
-import { checkProfile, evidenceKind } from '../profile.js';
+import { checkProfile } from '../profile.js';
 import { bytesText, table } from '../text.js';
 import { portableToolchain } from '../toolchain/portable.js';
 

@@ -14,9 +14,9 @@ import type { GlobalOptions } from '../options.js';
 import { type ParityRecord, ParityRefusal, proveParity } from '../stages/parity.js';
 import { type Resolved, resolve } from '../stages/resolve.js';
 import { table } from '../text.js';
-import { portableToolchain } from '../toolchain/portable.js';
+import { readyToolchain, type ToolchainOptions } from '../toolchain/here.js';
 
-interface ParityOptions extends GlobalOptions {
+interface ParityOptions extends GlobalOptions, ToolchainOptions {
   readonly length?: readonly string[];
   readonly checkpoint?: string;
 }
@@ -32,7 +32,7 @@ export async function parity(name: string, options: ParityOptions): Promise<void
   const context = openContext(options);
   const model = findModel(name);
   const { checkpoint } = options;
-  const order = { model, buckets: [], force: false, toolchain: portableToolchain() };
+  const order = { model, buckets: [], force: false, toolchain: await readyToolchain(options, context) };
   const resolved = await resolve({ ...order, ...(checkpoint === undefined ? {} : { checkpoint }) }, context);
   const temp = await mkdtemp(join(tmpdir(), 'laya-parity-'));
   try {

@@ -1,5 +1,6 @@
 import type { AuditRow } from '../../registry/audit.js';
 import { ArtifactMissingError } from '../../registry/errors.js';
+import { evidenceKind } from '../../registry/evidence.js';
 import { type Listing, listArtifacts } from '../../registry/list.js';
 import { findModel, MODELS } from '../../registry/models.js';
 import type { HashMemo } from '../../registry/tree.js';
@@ -8,8 +9,9 @@ import { type Verification, verifyListing } from '../../registry/verify-listing.
 import { openContext, parseBuckets, printData } from '../edge.js';
 import type { Context } from '../events.js';
 import type { GlobalOptions } from '../options.js';
-import { evidenceKind, profileText } from '../profile.js';
+import { profileText } from '../profile.js';
 import { bytesText, safeText, table } from '../text.js';
+import type { Toolchain } from '../toolchain/toolchain.js';
 
 interface VerifyOptions extends GlobalOptions {
   readonly length?: readonly string[];
@@ -66,11 +68,17 @@ async function auditRows({ root, now }: Context): Promise<AuditRow[]> {
 
 /** The gates bring the executor with them: loaded only when they are asked for. */
 async function openDeepCheck(context: Context) {
-  const [{ DeepCheck }, { portableToolchain }] = await Promise.all([
+  const [{ DeepCheck }, { hereToolchain, readyToolchain }] = await Promise.all([
     import('../deep.js'),
-    import('../toolchain/portable.js'),
+    import('../toolchain/here.js'),
   ]);
-  return new DeepCheck(portableToolchain(), context);
+  const portable = hereToolchain({ toolchain: 'portable' }, context);
+  let own: Promise<Toolchain> | undefined;
+  const ready = (): Promise<Toolchain> => {
+    own ??= readyToolchain({}, context);
+    return own;
+  };
+  return new DeepCheck(async (kind) => (kind === 'portable' ? portable : ready()), context);
 }
 
 function choose(listings: readonly Listing[], name: string | undefined, lengths: readonly string[] | undefined) {

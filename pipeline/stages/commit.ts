@@ -1,6 +1,8 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type CommitOutcome, commitArtifact } from '../../registry/commit.js';
 import type { BuildLock } from '../../registry/lock.js';
-import { artifactFolder } from '../../registry/paths.js';
+import { artifactFolder, MANIFEST } from '../../registry/paths.js';
 import { storeAccess } from '../../registry/staging.js';
 import type { Context } from '../events.js';
 import type { Sealed } from './seal.js';
@@ -12,7 +14,7 @@ export interface Registered {
   readonly outcome: CommitOutcome;
 }
 
-/** Stage 7: one rename makes the sealed folder the registered one. */
+/** Stage 7: the manifest joins its model, and one rename makes the sealed folder the registered one. */
 export async function commit(
   { sealed, lock }: { sealed: Sealed; lock: BuildLock },
   context: Context,
@@ -21,8 +23,9 @@ export async function commit(
   const { model, force } = converted.resolved.order;
   await lock.assertHeld();
   const key = { model, bucket };
-  const outcome = await storeAccess(context.root, () =>
-    commitArtifact(context.root, key, sealed.folder, { replace: force }),
-  );
+  const outcome = await storeAccess(context.root, async () => {
+    await writeFile(join(sealed.folder, MANIFEST), sealed.text, { flag: 'wx', mode: 0o644 });
+    return commitArtifact(context.root, key, sealed.folder, { replace: force });
+  });
   return { sealed, outcome, path: artifactFolder(context.root, key) };
 }

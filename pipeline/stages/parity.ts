@@ -42,10 +42,10 @@ export async function parity(placed: Placed, context: Context): Promise<Proven> 
   return { placed, parity: await proveParity(candidateOf(placed.compiled), context) };
 }
 
-/** The parity gate on its own. Throws ParityRefusal. */
+/** The parity gate on its own. Throws ParityRefusal, and ProbeError where laya-probe gave no answers. */
 export async function proveParity({ resolved, bucket, model }: Candidate, context: Context): Promise<ParityRecord> {
   const host = await HostWeights.open(resolved.checkpoint);
-  const executable = await resolved.order.toolchain.open(model);
+  const executable = await resolved.order.toolchain.open(model, context.signal);
   try {
     const rowModel = { host, executable, bucket, padId: resolved.tokenizer.pad.id };
     const record = await measure(resolved, rowModel, context);

@@ -18,11 +18,13 @@ const FULL = 64 << 10;
 export function portableToolchain(): Toolchain {
   return {
     kind: 'portable',
+    isPathBound: false,
     executor: { name: 'onnxruntime', version: executorVersion(), precision: PRECISION },
     preflight: checkCompiler,
     prepare: async (context) => {
       await ensureCompiler(context);
     },
+    ready: async () => undefined,
     compile,
     placement,
     open: (model) => openMlmodelc(model, {}),

@@ -148,6 +148,10 @@ export interface Placement {
   operations?: {
     [k: string]: Count;
   };
+  constants?: Count;
+  off_ane?: {
+    [k: string]: Count;
+  };
   [k: string]: unknown;
 }
 export interface Parity {
@@ -262,20 +266,14 @@ export interface Manifest {
     executable_sha256: Sha256;
     [k: string]: unknown;
   };
-  evidence?: {
-    kind: "portable" | "apple";
-    executor: {
-      name: string;
-      version: string;
-      precision?: {
-        [k: string]: unknown;
-      };
-      [k: string]: unknown;
-    };
-    profile: string;
-    artifact_sha256: Sha256;
+  evidence?: Evidence;
+  other_evidence?: {
+    evidence: Evidence;
+    placement: Placement;
+    platform: Platform;
+    parity: Parity;
     [k: string]: unknown;
-  };
+  }[];
   checkpoint?: {
     files: {
       [k: string]: Sha256;
@@ -311,6 +309,30 @@ export interface Platform {
   macos: string;
   macos_build?: string | null;
   coremltools: string | null;
+  [k: string]: unknown;
+}
+export interface Evidence {
+  kind: "portable" | "apple";
+  executor: {
+    name: string;
+    version: string;
+    precision?: {
+      [k: string]: unknown;
+    };
+    [k: string]: unknown;
+  };
+  profile: string;
+  artifact_sha256: Sha256;
+  measured_at?: string;
+  load_probe?: LoadProbe;
+  [k: string]: unknown;
+}
+export interface LoadProbe {
+  ane_ms: number;
+  cpu_ms: number;
+  ratio: number;
+  max_ratio: number;
+  runs: number;
   [k: string]: unknown;
 }
 /**

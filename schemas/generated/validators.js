@@ -8,9 +8,9 @@ var __commonJS = (cb, mod) => function __require() {
   }
 };
 
-// node_modules/ajv/dist/runtime/ucs2length.js
+// ../../../work/main/node_modules/ajv/dist/runtime/ucs2length.js
 var require_ucs2length = __commonJS({
-  "node_modules/ajv/dist/runtime/ucs2length.js"(exports) {
+  "../../../work/main/node_modules/ajv/dist/runtime/ucs2length.js"(exports) {
     "use strict";
     Object.defineProperty(exports, "__esModule", { value: true });
     function ucs2length(str) {
@@ -184,12 +184,12 @@ function validate10(data, { instancePath = "", parentData, parentDataProperty, r
   validate10.errors = vErrors;
   return errors === 0;
 }
-var conversion = validate18;
-var schema35 = { "type": "object", "required": ["protocol", "ok", "python", "packages", "buckets", "seconds"], "properties": { "protocol": { "const": 1 }, "ok": { "const": true }, "python": { "type": "string", "minLength": 1 }, "packages": { "type": "object", "additionalProperties": { "type": "string" } }, "seconds": { "type": "object", "additionalProperties": { "type": "number" } }, "peak_rss_bytes": { "type": "integer", "minimum": 0 }, "buckets": { "type": "object", "additionalProperties": { "type": "object", "required": ["package", "layout_check_max_abs_logit_fp32", "operations"], "properties": { "package": { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*\\.mlpackage$" }, "layout_check_max_abs_logit_fp32": { "type": ["number", "null"], "minimum": 0 }, "operations": { "type": "object", "additionalProperties": { "type": "integer", "minimum": 0 } }, "seconds": { "type": "number", "minimum": 0 } } } } } };
-var schema36 = { "type": "object", "required": ["protocol", "ok", "error"], "properties": { "protocol": { "const": 1 }, "ok": { "const": false }, "error": { "type": "object", "required": ["code", "message"], "properties": { "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "message": { "type": "string" }, "where": { "type": ["string", "null"] } } } } };
+var conversion = validate23;
+var schema40 = { "type": "object", "required": ["protocol", "ok", "python", "packages", "buckets", "seconds"], "properties": { "protocol": { "const": 1 }, "ok": { "const": true }, "python": { "type": "string", "minLength": 1 }, "packages": { "type": "object", "additionalProperties": { "type": "string" } }, "seconds": { "type": "object", "additionalProperties": { "type": "number" } }, "peak_rss_bytes": { "type": "integer", "minimum": 0 }, "buckets": { "type": "object", "additionalProperties": { "type": "object", "required": ["package", "layout_check_max_abs_logit_fp32", "operations"], "properties": { "package": { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*\\.mlpackage$" }, "layout_check_max_abs_logit_fp32": { "type": ["number", "null"], "minimum": 0 }, "operations": { "type": "object", "additionalProperties": { "type": "integer", "minimum": 0 } }, "seconds": { "type": "number", "minimum": 0 } } } } } };
+var schema41 = { "type": "object", "required": ["protocol", "ok", "error"], "properties": { "protocol": { "const": 1 }, "ok": { "const": false }, "error": { "type": "object", "required": ["code", "message"], "properties": { "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "message": { "type": "string" }, "where": { "type": ["string", "null"] } } } } };
 var pattern11 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]*\\.mlpackage$", "u");
 var pattern12 = new RegExp("^[A-Z][A-Z0-9_]*$", "u");
-function validate18(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate23(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -426,7 +426,7 @@ function validate18(data, { instancePath = "", parentData, parentDataProperty, r
             if (data9.layout_check_max_abs_logit_fp32 !== void 0 && func0.call(data9, "layout_check_max_abs_logit_fp32")) {
               let data11 = data9.layout_check_max_abs_logit_fp32;
               if (!(typeof data11 == "number" && isFinite(data11)) && data11 !== null) {
-                const err21 = { instancePath: instancePath + "/buckets/" + key2.replace(/~/g, "~0").replace(/\//g, "~1") + "/layout_check_max_abs_logit_fp32", schemaPath: "#/definitions/converted/properties/buckets/additionalProperties/properties/layout_check_max_abs_logit_fp32/type", keyword: "type", params: { type: schema35.properties.buckets.additionalProperties.properties.layout_check_max_abs_logit_fp32.type }, message: "must be number,null" };
+                const err21 = { instancePath: instancePath + "/buckets/" + key2.replace(/~/g, "~0").replace(/\//g, "~1") + "/layout_check_max_abs_logit_fp32", schemaPath: "#/definitions/converted/properties/buckets/additionalProperties/properties/layout_check_max_abs_logit_fp32/type", keyword: "type", params: { type: schema40.properties.buckets.additionalProperties.properties.layout_check_max_abs_logit_fp32.type }, message: "must be number,null" };
                 if (vErrors === null) {
                   vErrors = [err21];
                 } else {
@@ -646,7 +646,7 @@ function validate18(data, { instancePath = "", parentData, parentDataProperty, r
         if (data17.where !== void 0 && func0.call(data17, "where")) {
           let data20 = data17.where;
           if (typeof data20 !== "string" && data20 !== null) {
-            const err41 = { instancePath: instancePath + "/error/where", schemaPath: "#/definitions/conversionRefused/properties/error/properties/where/type", keyword: "type", params: { type: schema36.properties.error.properties.where.type }, message: "must be string,null" };
+            const err41 = { instancePath: instancePath + "/error/where", schemaPath: "#/definitions/conversionRefused/properties/error/properties/where/type", keyword: "type", params: { type: schema41.properties.error.properties.where.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err41];
             } else {
@@ -702,13 +702,13 @@ function validate18(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
   }
-  validate18.errors = vErrors;
+  validate23.errors = vErrors;
   return errors === 0;
 }
-var dense = validate19;
+var dense = validate24;
 var pattern0 = new RegExp("^[a-z0-9][a-z0-9-]{0,63}$", "u");
 var pattern1 = new RegExp("^[0-9a-f]{40}$", "u");
-function validate20(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate25(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
   if (data && typeof data == "object" && !Array.isArray(data)) {
@@ -845,10 +845,10 @@ function validate20(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate20.errors = vErrors;
+  validate25.errors = vErrors;
   return errors === 0;
 }
-function validate22(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate27(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
   if (data && typeof data == "object" && !Array.isArray(data)) {
@@ -1003,19 +1003,78 @@ function validate22(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
+    if (data.constants !== void 0 && func0.call(data, "constants")) {
+      let data8 = data.constants;
+      if (!(typeof data8 == "number" && (!(data8 % 1) && !isNaN(data8)) && isFinite(data8))) {
+        const err13 = { instancePath: instancePath + "/constants", schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+        if (vErrors === null) {
+          vErrors = [err13];
+        } else {
+          vErrors.push(err13);
+        }
+        errors++;
+      }
+      if (typeof data8 == "number" && isFinite(data8)) {
+        if (data8 < 0 || isNaN(data8)) {
+          const err14 = { instancePath: instancePath + "/constants", schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+          if (vErrors === null) {
+            vErrors = [err14];
+          } else {
+            vErrors.push(err14);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.off_ane !== void 0 && func0.call(data, "off_ane")) {
+      let data9 = data.off_ane;
+      if (data9 && typeof data9 == "object" && !Array.isArray(data9)) {
+        for (const key3 of Object.keys(data9)) {
+          let data10 = data9[key3];
+          if (!(typeof data10 == "number" && (!(data10 % 1) && !isNaN(data10)) && isFinite(data10))) {
+            const err15 = { instancePath: instancePath + "/off_ane/" + key3.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+            if (vErrors === null) {
+              vErrors = [err15];
+            } else {
+              vErrors.push(err15);
+            }
+            errors++;
+          }
+          if (typeof data10 == "number" && isFinite(data10)) {
+            if (data10 < 0 || isNaN(data10)) {
+              const err16 = { instancePath: instancePath + "/off_ane/" + key3.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+              if (vErrors === null) {
+                vErrors = [err16];
+              } else {
+                vErrors.push(err16);
+              }
+              errors++;
+            }
+          }
+        }
+      } else {
+        const err17 = { instancePath: instancePath + "/off_ane", schemaPath: "#/properties/off_ane/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err17];
+        } else {
+          vErrors.push(err17);
+        }
+        errors++;
+      }
+    }
   } else {
-    const err13 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    const err18 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
     if (vErrors === null) {
-      vErrors = [err13];
+      vErrors = [err18];
     } else {
-      vErrors.push(err13);
+      vErrors.push(err18);
     }
     errors++;
   }
-  validate22.errors = vErrors;
+  validate27.errors = vErrors;
   return errors === 0;
 }
-function validate24(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate29(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
   if (data && typeof data == "object" && !Array.isArray(data)) {
@@ -1320,10 +1379,10 @@ function validate24(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate24.errors = vErrors;
+  validate29.errors = vErrors;
   return errors === 0;
 }
-function validate19(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate24(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -1492,8 +1551,8 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
     if (data.source !== void 0 && func0.call(data, "source")) {
-      if (!validate20(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
-        vErrors = vErrors === null ? validate20.errors : vErrors.concat(validate20.errors);
+      if (!validate25(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
+        vErrors = vErrors === null ? validate25.errors : vErrors.concat(validate25.errors);
         errors = vErrors.length;
       }
     }
@@ -1720,14 +1779,14 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
     if (data.placement !== void 0 && func0.call(data, "placement")) {
-      if (!validate22(data.placement, { instancePath: instancePath + "/placement", parentData: data, parentDataProperty: "placement", rootData })) {
-        vErrors = vErrors === null ? validate22.errors : vErrors.concat(validate22.errors);
+      if (!validate27(data.placement, { instancePath: instancePath + "/placement", parentData: data, parentDataProperty: "placement", rootData })) {
+        vErrors = vErrors === null ? validate27.errors : vErrors.concat(validate27.errors);
         errors = vErrors.length;
       }
     }
     if (data.parity !== void 0 && func0.call(data, "parity")) {
-      if (!validate24(data.parity, { instancePath: instancePath + "/parity", parentData: data, parentDataProperty: "parity", rootData })) {
-        vErrors = vErrors === null ? validate24.errors : vErrors.concat(validate24.errors);
+      if (!validate29(data.parity, { instancePath: instancePath + "/parity", parentData: data, parentDataProperty: "parity", rootData })) {
+        vErrors = vErrors === null ? validate29.errors : vErrors.concat(validate29.errors);
         errors = vErrors.length;
       }
     }
@@ -2160,12 +2219,12 @@ function validate19(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate19.errors = vErrors;
+  validate24.errors = vErrors;
   return errors === 0;
 }
-var goldens = validate26;
-var schema56 = { "type": "object", "required": ["name", "state", "questions", "items", "logits", "action_logits"], "properties": { "name": { "type": "string", "minLength": 1 }, "state": {}, "questions": { "type": ["object", "array"] }, "items": { "type": "array", "items": { "type": "object", "required": ["ids", "markers", "qtype"], "properties": { "ids": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "markers": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "qtype": { "enum": [0, 1, 2] } } } }, "logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "action_logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "answers": { "type": "object" } } };
-function validate26(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+var goldens = validate31;
+var schema63 = { "type": "object", "required": ["name", "state", "questions", "items", "logits", "action_logits"], "properties": { "name": { "type": "string", "minLength": 1 }, "state": {}, "questions": { "type": ["object", "array"] }, "items": { "type": "array", "items": { "type": "object", "required": ["ids", "markers", "qtype"], "properties": { "ids": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "markers": { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }, "qtype": { "enum": [0, 1, 2] } } } }, "logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "action_logits": { "type": "array", "items": { "type": "array", "minItems": 1, "items": { "type": "number" } } }, "answers": { "type": "object" } } };
+function validate31(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -2462,7 +2521,7 @@ function validate26(data, { instancePath = "", parentData, parentDataProperty, r
             if (data9.questions !== void 0 && func0.call(data9, "questions")) {
               let data11 = data9.questions;
               if (!data11 || typeof data11 != "object") {
-                const err28 = { instancePath: instancePath + "/cases/" + i0 + "/questions", schemaPath: "#/definitions/case/properties/questions/type", keyword: "type", params: { type: schema56.properties.questions.type }, message: "must be object,array" };
+                const err28 = { instancePath: instancePath + "/cases/" + i0 + "/questions", schemaPath: "#/definitions/case/properties/questions/type", keyword: "type", params: { type: schema63.properties.questions.type }, message: "must be object,array" };
                 if (vErrors === null) {
                   vErrors = [err28];
                 } else {
@@ -2600,7 +2659,7 @@ function validate26(data, { instancePath = "", parentData, parentDataProperty, r
                     if (data13.qtype !== void 0 && func0.call(data13, "qtype")) {
                       let data18 = data13.qtype;
                       if (!(data18 === 0 || data18 === 1 || data18 === 2)) {
-                        const err40 = { instancePath: instancePath + "/cases/" + i0 + "/items/" + i1 + "/qtype", schemaPath: "#/definitions/case/properties/items/items/properties/qtype/enum", keyword: "enum", params: { allowedValues: schema56.properties.items.items.properties.qtype.enum }, message: "must be equal to one of the allowed values" };
+                        const err40 = { instancePath: instancePath + "/cases/" + i0 + "/items/" + i1 + "/qtype", schemaPath: "#/definitions/case/properties/items/items/properties/qtype/enum", keyword: "enum", params: { allowedValues: schema63.properties.items.items.properties.qtype.enum }, message: "must be equal to one of the allowed values" };
                         if (vErrors === null) {
                           vErrors = [err40];
                         } else {
@@ -2768,12 +2827,12 @@ function validate26(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate26.errors = vErrors;
+  validate31.errors = vErrors;
   return errors === 0;
 }
-var indexSeen = validate27;
-var schema57 = { "$id": "indexSeen", "title": "IndexSeen", "description": "verified/indexes/*.json: the newest index that was read from a branch or tag of a repository.", "type": "object", "required": ["repo", "revision", "commit", "generation", "at"], "properties": { "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "minLength": 1 }, "commit": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "generation": { "type": ["integer", "null"], "minimum": 1, "maximum": 9007199254740990 }, "at": { "type": "string", "minLength": 1 } } };
-function validate27(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+var indexSeen = validate32;
+var schema64 = { "$id": "indexSeen", "title": "IndexSeen", "description": "verified/indexes/*.json: the newest index that was read from a branch or tag of a repository.", "type": "object", "required": ["repo", "revision", "commit", "generation", "at"], "properties": { "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "minLength": 1 }, "commit": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "generation": { "type": ["integer", "null"], "minimum": 1, "maximum": 9007199254740990 }, "at": { "type": "string", "minLength": 1 } } };
+function validate32(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -2892,7 +2951,7 @@ function validate27(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.generation !== void 0 && func0.call(data, "generation")) {
       let data3 = data.generation;
       if (!(typeof data3 == "number" && (!(data3 % 1) && !isNaN(data3)) && isFinite(data3)) && data3 !== null) {
-        const err11 = { instancePath: instancePath + "/generation", schemaPath: "#/properties/generation/type", keyword: "type", params: { type: schema57.properties.generation.type }, message: "must be integer,null" };
+        const err11 = { instancePath: instancePath + "/generation", schemaPath: "#/properties/generation/type", keyword: "type", params: { type: schema64.properties.generation.type }, message: "must be integer,null" };
         if (vErrors === null) {
           vErrors = [err11];
         } else {
@@ -2952,13 +3011,13 @@ function validate27(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate27.errors = vErrors;
+  validate32.errors = vErrors;
   return errors === 0;
 }
 var manifest = validate11;
-var schema12 = { "$id": "manifest", "title": "Manifest", "description": "manifest.json of a registered artifact: laya-apple manifest v1 and this project's additions.", "type": "object", "required": ["format", "format_version", "status", "source", "artifact", "placement", "platform", "parity", "integrity"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "validated" }, "source": { "$ref": "#/definitions/source" }, "artifact": { "$ref": "#/definitions/artifact" }, "placement": { "$ref": "#/definitions/placement" }, "platform": { "$ref": "#/definitions/platform" }, "parity": { "$ref": "#/definitions/parity" }, "integrity": { "type": "object", "required": ["artifact_sha256"], "properties": { "artifact_sha256": { "$ref": "#/definitions/sha256" }, "tree_hash": { "type": "string", "minLength": 1 }, "tree_v2": { "$ref": "#/definitions/sha256" }, "files": { "type": "array", "items": { "type": "object", "required": ["path", "bytes", "sha256"], "properties": { "path": { "type": "string", "minLength": 1 }, "bytes": { "$ref": "#/definitions/count" }, "sha256": { "$ref": "#/definitions/sha256" } } } } } }, "created_at": { "type": "string", "minLength": 1 }, "conversion": { "type": "object" }, "compiler": { "type": "object", "required": ["name", "version", "kind", "executable_sha256"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "kind": { "enum": ["portable", "apple"] }, "executable_sha256": { "$ref": "#/definitions/sha256" } } }, "evidence": { "type": "object", "required": ["kind", "executor", "profile", "artifact_sha256"], "properties": { "kind": { "enum": ["portable", "apple"] }, "executor": { "type": "object", "required": ["name", "version"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "precision": { "type": "object" } } }, "profile": { "type": "string", "minLength": 1 }, "artifact_sha256": { "$ref": "#/definitions/sha256" } } }, "checkpoint": { "type": "object", "required": ["files"], "properties": { "files": { "type": "object", "additionalProperties": { "$ref": "#/definitions/sha256" } } } }, "toolchain": { "type": "object" }, "timings": { "type": "object" }, "imported": { "type": "object" } }, "definitions": { "sha256": { "type": "string", "pattern": "^[0-9a-f]{64}$" }, "count": { "type": "integer", "minimum": 0 }, "source": { "type": "object", "required": ["model", "repo", "revision", "weights_sha256"], "properties": { "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" } } }, "artifact": { "type": "object", "required": ["graph", "length", "batch", "precision", "max_options"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 }, "batch": { "type": "integer", "minimum": 1 }, "precision": { "type": "string", "minLength": 1 }, "max_options": { "type": "integer", "minimum": 1 }, "inputs": { "type": "array", "items": { "type": "string" } }, "outputs": { "type": "array", "items": { "type": "string" } }, "quantization": { "type": ["object", "null"] } } }, "placement": { "type": "object", "required": ["compute_units"], "properties": { "compute_units": { "type": "string", "minLength": 1 }, "transitions": { "$ref": "#/definitions/count" }, "ops": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } }, "cost_share": { "type": "object", "additionalProperties": { "type": "number" } }, "operations": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } } } }, "platform": { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } }, "parity": { "type": "object", "required": ["passed"], "properties": { "passed": { "const": true }, "precision": { "type": "string" }, "tolerance": { "type": "number", "exclusiveMinimum": 0 }, "rows": { "type": "integer", "minimum": 1 }, "skipped_rows": { "$ref": "#/definitions/count" }, "token_mismatch_cases": { "$ref": "#/definitions/count" }, "prob_max_abs": { "type": "number", "minimum": 0 }, "action_prob_max_abs": { "type": "number", "minimum": 0 }, "logit_max_abs": { "type": "number", "minimum": 0 }, "hard_mismatches": { "$ref": "#/definitions/count" }, "near_tie_flips": { "type": "array", "items": { "type": "object" } }, "all_finite": { "type": "boolean" }, "repeat_identical": { "type": "boolean" }, "reference": { "type": "string" }, "goldens_sha256": { "$ref": "#/definitions/sha256" } } } } };
+var schema12 = { "$id": "manifest", "title": "Manifest", "description": "manifest.json of a registered artifact: laya-apple manifest v1 and this project's additions.", "type": "object", "required": ["format", "format_version", "status", "source", "artifact", "placement", "platform", "parity", "integrity"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "validated" }, "source": { "$ref": "#/definitions/source" }, "artifact": { "$ref": "#/definitions/artifact" }, "placement": { "$ref": "#/definitions/placement" }, "platform": { "$ref": "#/definitions/platform" }, "parity": { "$ref": "#/definitions/parity" }, "integrity": { "type": "object", "required": ["artifact_sha256"], "properties": { "artifact_sha256": { "$ref": "#/definitions/sha256" }, "tree_hash": { "type": "string", "minLength": 1 }, "tree_v2": { "$ref": "#/definitions/sha256" }, "files": { "type": "array", "items": { "type": "object", "required": ["path", "bytes", "sha256"], "properties": { "path": { "type": "string", "minLength": 1 }, "bytes": { "$ref": "#/definitions/count" }, "sha256": { "$ref": "#/definitions/sha256" } } } } } }, "created_at": { "type": "string", "minLength": 1 }, "conversion": { "type": "object" }, "compiler": { "type": "object", "required": ["name", "version", "kind", "executable_sha256"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "kind": { "enum": ["portable", "apple"] }, "executable_sha256": { "$ref": "#/definitions/sha256" } } }, "evidence": { "$ref": "#/definitions/evidence" }, "other_evidence": { "type": "array", "items": { "type": "object", "required": ["evidence", "placement", "platform", "parity"], "properties": { "evidence": { "$ref": "#/definitions/evidence" }, "placement": { "$ref": "#/definitions/placement" }, "platform": { "$ref": "#/definitions/platform" }, "parity": { "$ref": "#/definitions/parity" } } } }, "checkpoint": { "type": "object", "required": ["files"], "properties": { "files": { "type": "object", "additionalProperties": { "$ref": "#/definitions/sha256" } } } }, "toolchain": { "type": "object" }, "timings": { "type": "object" }, "imported": { "type": "object" } }, "definitions": { "sha256": { "type": "string", "pattern": "^[0-9a-f]{64}$" }, "count": { "type": "integer", "minimum": 0 }, "source": { "type": "object", "required": ["model", "repo", "revision", "weights_sha256"], "properties": { "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" } } }, "artifact": { "type": "object", "required": ["graph", "length", "batch", "precision", "max_options"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 }, "batch": { "type": "integer", "minimum": 1 }, "precision": { "type": "string", "minLength": 1 }, "max_options": { "type": "integer", "minimum": 1 }, "inputs": { "type": "array", "items": { "type": "string" } }, "outputs": { "type": "array", "items": { "type": "string" } }, "quantization": { "type": ["object", "null"] } } }, "placement": { "type": "object", "required": ["compute_units"], "properties": { "compute_units": { "type": "string", "minLength": 1 }, "transitions": { "$ref": "#/definitions/count" }, "ops": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } }, "cost_share": { "type": "object", "additionalProperties": { "type": "number" } }, "operations": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } }, "constants": { "$ref": "#/definitions/count" }, "off_ane": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } } } }, "evidence": { "type": "object", "required": ["kind", "executor", "profile", "artifact_sha256"], "properties": { "kind": { "enum": ["portable", "apple"] }, "executor": { "type": "object", "required": ["name", "version"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "precision": { "type": "object" } } }, "profile": { "type": "string", "minLength": 1 }, "artifact_sha256": { "$ref": "#/definitions/sha256" }, "measured_at": { "type": "string", "minLength": 1 }, "load_probe": { "$ref": "#/definitions/load_probe" } } }, "load_probe": { "type": "object", "required": ["ane_ms", "cpu_ms", "ratio", "max_ratio", "runs"], "properties": { "ane_ms": { "type": "number", "minimum": 0 }, "cpu_ms": { "type": "number", "minimum": 0 }, "ratio": { "type": "number", "minimum": 0 }, "max_ratio": { "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }, "runs": { "type": "integer", "minimum": 1 } } }, "platform": { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } }, "parity": { "type": "object", "required": ["passed"], "properties": { "passed": { "const": true }, "precision": { "type": "string" }, "tolerance": { "type": "number", "exclusiveMinimum": 0 }, "rows": { "type": "integer", "minimum": 1 }, "skipped_rows": { "$ref": "#/definitions/count" }, "token_mismatch_cases": { "$ref": "#/definitions/count" }, "prob_max_abs": { "type": "number", "minimum": 0 }, "action_prob_max_abs": { "type": "number", "minimum": 0 }, "logit_max_abs": { "type": "number", "minimum": 0 }, "hard_mismatches": { "$ref": "#/definitions/count" }, "near_tie_flips": { "type": "array", "items": { "type": "object" } }, "all_finite": { "type": "boolean" }, "repeat_identical": { "type": "boolean" }, "reference": { "type": "string" }, "goldens_sha256": { "$ref": "#/definitions/sha256" } } } } };
 var schema15 = { "type": "object", "required": ["graph", "length", "batch", "precision", "max_options"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 }, "batch": { "type": "integer", "minimum": 1 }, "precision": { "type": "string", "minLength": 1 }, "max_options": { "type": "integer", "minimum": 1 }, "inputs": { "type": "array", "items": { "type": "string" } }, "outputs": { "type": "array", "items": { "type": "string" } }, "quantization": { "type": ["object", "null"] } } };
-var schema20 = { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } };
+var schema22 = { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } };
 function validate12(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
@@ -3254,12 +3313,71 @@ function validate14(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
+    if (data.constants !== void 0 && func0.call(data, "constants")) {
+      let data8 = data.constants;
+      if (!(typeof data8 == "number" && (!(data8 % 1) && !isNaN(data8)) && isFinite(data8))) {
+        const err13 = { instancePath: instancePath + "/constants", schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+        if (vErrors === null) {
+          vErrors = [err13];
+        } else {
+          vErrors.push(err13);
+        }
+        errors++;
+      }
+      if (typeof data8 == "number" && isFinite(data8)) {
+        if (data8 < 0 || isNaN(data8)) {
+          const err14 = { instancePath: instancePath + "/constants", schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+          if (vErrors === null) {
+            vErrors = [err14];
+          } else {
+            vErrors.push(err14);
+          }
+          errors++;
+        }
+      }
+    }
+    if (data.off_ane !== void 0 && func0.call(data, "off_ane")) {
+      let data9 = data.off_ane;
+      if (data9 && typeof data9 == "object" && !Array.isArray(data9)) {
+        for (const key3 of Object.keys(data9)) {
+          let data10 = data9[key3];
+          if (!(typeof data10 == "number" && (!(data10 % 1) && !isNaN(data10)) && isFinite(data10))) {
+            const err15 = { instancePath: instancePath + "/off_ane/" + key3.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/count/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+            if (vErrors === null) {
+              vErrors = [err15];
+            } else {
+              vErrors.push(err15);
+            }
+            errors++;
+          }
+          if (typeof data10 == "number" && isFinite(data10)) {
+            if (data10 < 0 || isNaN(data10)) {
+              const err16 = { instancePath: instancePath + "/off_ane/" + key3.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/count/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+              if (vErrors === null) {
+                vErrors = [err16];
+              } else {
+                vErrors.push(err16);
+              }
+              errors++;
+            }
+          }
+        }
+      } else {
+        const err17 = { instancePath: instancePath + "/off_ane", schemaPath: "#/properties/off_ane/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err17];
+        } else {
+          vErrors.push(err17);
+        }
+        errors++;
+      }
+    }
   } else {
-    const err13 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    const err18 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
     if (vErrors === null) {
-      vErrors = [err13];
+      vErrors = [err18];
     } else {
-      vErrors.push(err13);
+      vErrors.push(err18);
     }
     errors++;
   }
@@ -3572,6 +3690,402 @@ function validate16(data, { instancePath = "", parentData, parentDataProperty, r
     errors++;
   }
   validate16.errors = vErrors;
+  return errors === 0;
+}
+var schema33 = { "type": "object", "required": ["kind", "executor", "profile", "artifact_sha256"], "properties": { "kind": { "enum": ["portable", "apple"] }, "executor": { "type": "object", "required": ["name", "version"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "precision": { "type": "object" } } }, "profile": { "type": "string", "minLength": 1 }, "artifact_sha256": { "$ref": "#/definitions/sha256" }, "measured_at": { "type": "string", "minLength": 1 }, "load_probe": { "$ref": "#/definitions/load_probe" } } };
+function validate18(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+  let vErrors = null;
+  let errors = 0;
+  if (data && typeof data == "object" && !Array.isArray(data)) {
+    if (data.kind === void 0 || !func0.call(data, "kind")) {
+      const err0 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "kind" }, message: "must have required property 'kind'" };
+      if (vErrors === null) {
+        vErrors = [err0];
+      } else {
+        vErrors.push(err0);
+      }
+      errors++;
+    }
+    if (data.executor === void 0 || !func0.call(data, "executor")) {
+      const err1 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "executor" }, message: "must have required property 'executor'" };
+      if (vErrors === null) {
+        vErrors = [err1];
+      } else {
+        vErrors.push(err1);
+      }
+      errors++;
+    }
+    if (data.profile === void 0 || !func0.call(data, "profile")) {
+      const err2 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "profile" }, message: "must have required property 'profile'" };
+      if (vErrors === null) {
+        vErrors = [err2];
+      } else {
+        vErrors.push(err2);
+      }
+      errors++;
+    }
+    if (data.artifact_sha256 === void 0 || !func0.call(data, "artifact_sha256")) {
+      const err3 = { instancePath, schemaPath: "#/required", keyword: "required", params: { missingProperty: "artifact_sha256" }, message: "must have required property 'artifact_sha256'" };
+      if (vErrors === null) {
+        vErrors = [err3];
+      } else {
+        vErrors.push(err3);
+      }
+      errors++;
+    }
+    if (data.kind !== void 0 && func0.call(data, "kind")) {
+      let data0 = data.kind;
+      if (!(data0 === "portable" || data0 === "apple")) {
+        const err4 = { instancePath: instancePath + "/kind", schemaPath: "#/properties/kind/enum", keyword: "enum", params: { allowedValues: schema33.properties.kind.enum }, message: "must be equal to one of the allowed values" };
+        if (vErrors === null) {
+          vErrors = [err4];
+        } else {
+          vErrors.push(err4);
+        }
+        errors++;
+      }
+    }
+    if (data.executor !== void 0 && func0.call(data, "executor")) {
+      let data1 = data.executor;
+      if (data1 && typeof data1 == "object" && !Array.isArray(data1)) {
+        if (data1.name === void 0 || !func0.call(data1, "name")) {
+          const err5 = { instancePath: instancePath + "/executor", schemaPath: "#/properties/executor/required", keyword: "required", params: { missingProperty: "name" }, message: "must have required property 'name'" };
+          if (vErrors === null) {
+            vErrors = [err5];
+          } else {
+            vErrors.push(err5);
+          }
+          errors++;
+        }
+        if (data1.version === void 0 || !func0.call(data1, "version")) {
+          const err6 = { instancePath: instancePath + "/executor", schemaPath: "#/properties/executor/required", keyword: "required", params: { missingProperty: "version" }, message: "must have required property 'version'" };
+          if (vErrors === null) {
+            vErrors = [err6];
+          } else {
+            vErrors.push(err6);
+          }
+          errors++;
+        }
+        if (data1.name !== void 0 && func0.call(data1, "name")) {
+          let data2 = data1.name;
+          if (typeof data2 === "string") {
+            if (func48(data2) < 1) {
+              const err7 = { instancePath: instancePath + "/executor/name", schemaPath: "#/properties/executor/properties/name/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+              if (vErrors === null) {
+                vErrors = [err7];
+              } else {
+                vErrors.push(err7);
+              }
+              errors++;
+            }
+          } else {
+            const err8 = { instancePath: instancePath + "/executor/name", schemaPath: "#/properties/executor/properties/name/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err8];
+            } else {
+              vErrors.push(err8);
+            }
+            errors++;
+          }
+        }
+        if (data1.version !== void 0 && func0.call(data1, "version")) {
+          let data3 = data1.version;
+          if (typeof data3 === "string") {
+            if (func48(data3) < 1) {
+              const err9 = { instancePath: instancePath + "/executor/version", schemaPath: "#/properties/executor/properties/version/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+              if (vErrors === null) {
+                vErrors = [err9];
+              } else {
+                vErrors.push(err9);
+              }
+              errors++;
+            }
+          } else {
+            const err10 = { instancePath: instancePath + "/executor/version", schemaPath: "#/properties/executor/properties/version/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+            if (vErrors === null) {
+              vErrors = [err10];
+            } else {
+              vErrors.push(err10);
+            }
+            errors++;
+          }
+        }
+        if (data1.precision !== void 0 && func0.call(data1, "precision")) {
+          let data4 = data1.precision;
+          if (!(data4 && typeof data4 == "object" && !Array.isArray(data4))) {
+            const err11 = { instancePath: instancePath + "/executor/precision", schemaPath: "#/properties/executor/properties/precision/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            if (vErrors === null) {
+              vErrors = [err11];
+            } else {
+              vErrors.push(err11);
+            }
+            errors++;
+          }
+        }
+      } else {
+        const err12 = { instancePath: instancePath + "/executor", schemaPath: "#/properties/executor/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err12];
+        } else {
+          vErrors.push(err12);
+        }
+        errors++;
+      }
+    }
+    if (data.profile !== void 0 && func0.call(data, "profile")) {
+      let data5 = data.profile;
+      if (typeof data5 === "string") {
+        if (func48(data5) < 1) {
+          const err13 = { instancePath: instancePath + "/profile", schemaPath: "#/properties/profile/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err13];
+          } else {
+            vErrors.push(err13);
+          }
+          errors++;
+        }
+      } else {
+        const err14 = { instancePath: instancePath + "/profile", schemaPath: "#/properties/profile/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err14];
+        } else {
+          vErrors.push(err14);
+        }
+        errors++;
+      }
+    }
+    if (data.artifact_sha256 !== void 0 && func0.call(data, "artifact_sha256")) {
+      let data6 = data.artifact_sha256;
+      if (typeof data6 === "string") {
+        if (!pattern2.test(data6)) {
+          const err15 = { instancePath: instancePath + "/artifact_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+          if (vErrors === null) {
+            vErrors = [err15];
+          } else {
+            vErrors.push(err15);
+          }
+          errors++;
+        }
+      } else {
+        const err16 = { instancePath: instancePath + "/artifact_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err16];
+        } else {
+          vErrors.push(err16);
+        }
+        errors++;
+      }
+    }
+    if (data.measured_at !== void 0 && func0.call(data, "measured_at")) {
+      let data7 = data.measured_at;
+      if (typeof data7 === "string") {
+        if (func48(data7) < 1) {
+          const err17 = { instancePath: instancePath + "/measured_at", schemaPath: "#/properties/measured_at/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+          if (vErrors === null) {
+            vErrors = [err17];
+          } else {
+            vErrors.push(err17);
+          }
+          errors++;
+        }
+      } else {
+        const err18 = { instancePath: instancePath + "/measured_at", schemaPath: "#/properties/measured_at/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+        if (vErrors === null) {
+          vErrors = [err18];
+        } else {
+          vErrors.push(err18);
+        }
+        errors++;
+      }
+    }
+    if (data.load_probe !== void 0 && func0.call(data, "load_probe")) {
+      let data8 = data.load_probe;
+      if (data8 && typeof data8 == "object" && !Array.isArray(data8)) {
+        if (data8.ane_ms === void 0 || !func0.call(data8, "ane_ms")) {
+          const err19 = { instancePath: instancePath + "/load_probe", schemaPath: "#/definitions/load_probe/required", keyword: "required", params: { missingProperty: "ane_ms" }, message: "must have required property 'ane_ms'" };
+          if (vErrors === null) {
+            vErrors = [err19];
+          } else {
+            vErrors.push(err19);
+          }
+          errors++;
+        }
+        if (data8.cpu_ms === void 0 || !func0.call(data8, "cpu_ms")) {
+          const err20 = { instancePath: instancePath + "/load_probe", schemaPath: "#/definitions/load_probe/required", keyword: "required", params: { missingProperty: "cpu_ms" }, message: "must have required property 'cpu_ms'" };
+          if (vErrors === null) {
+            vErrors = [err20];
+          } else {
+            vErrors.push(err20);
+          }
+          errors++;
+        }
+        if (data8.ratio === void 0 || !func0.call(data8, "ratio")) {
+          const err21 = { instancePath: instancePath + "/load_probe", schemaPath: "#/definitions/load_probe/required", keyword: "required", params: { missingProperty: "ratio" }, message: "must have required property 'ratio'" };
+          if (vErrors === null) {
+            vErrors = [err21];
+          } else {
+            vErrors.push(err21);
+          }
+          errors++;
+        }
+        if (data8.max_ratio === void 0 || !func0.call(data8, "max_ratio")) {
+          const err22 = { instancePath: instancePath + "/load_probe", schemaPath: "#/definitions/load_probe/required", keyword: "required", params: { missingProperty: "max_ratio" }, message: "must have required property 'max_ratio'" };
+          if (vErrors === null) {
+            vErrors = [err22];
+          } else {
+            vErrors.push(err22);
+          }
+          errors++;
+        }
+        if (data8.runs === void 0 || !func0.call(data8, "runs")) {
+          const err23 = { instancePath: instancePath + "/load_probe", schemaPath: "#/definitions/load_probe/required", keyword: "required", params: { missingProperty: "runs" }, message: "must have required property 'runs'" };
+          if (vErrors === null) {
+            vErrors = [err23];
+          } else {
+            vErrors.push(err23);
+          }
+          errors++;
+        }
+        if (data8.ane_ms !== void 0 && func0.call(data8, "ane_ms")) {
+          let data9 = data8.ane_ms;
+          if (typeof data9 == "number" && isFinite(data9)) {
+            if (data9 < 0 || isNaN(data9)) {
+              const err24 = { instancePath: instancePath + "/load_probe/ane_ms", schemaPath: "#/definitions/load_probe/properties/ane_ms/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+              if (vErrors === null) {
+                vErrors = [err24];
+              } else {
+                vErrors.push(err24);
+              }
+              errors++;
+            }
+          } else {
+            const err25 = { instancePath: instancePath + "/load_probe/ane_ms", schemaPath: "#/definitions/load_probe/properties/ane_ms/type", keyword: "type", params: { type: "number" }, message: "must be number" };
+            if (vErrors === null) {
+              vErrors = [err25];
+            } else {
+              vErrors.push(err25);
+            }
+            errors++;
+          }
+        }
+        if (data8.cpu_ms !== void 0 && func0.call(data8, "cpu_ms")) {
+          let data10 = data8.cpu_ms;
+          if (typeof data10 == "number" && isFinite(data10)) {
+            if (data10 < 0 || isNaN(data10)) {
+              const err26 = { instancePath: instancePath + "/load_probe/cpu_ms", schemaPath: "#/definitions/load_probe/properties/cpu_ms/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+              if (vErrors === null) {
+                vErrors = [err26];
+              } else {
+                vErrors.push(err26);
+              }
+              errors++;
+            }
+          } else {
+            const err27 = { instancePath: instancePath + "/load_probe/cpu_ms", schemaPath: "#/definitions/load_probe/properties/cpu_ms/type", keyword: "type", params: { type: "number" }, message: "must be number" };
+            if (vErrors === null) {
+              vErrors = [err27];
+            } else {
+              vErrors.push(err27);
+            }
+            errors++;
+          }
+        }
+        if (data8.ratio !== void 0 && func0.call(data8, "ratio")) {
+          let data11 = data8.ratio;
+          if (typeof data11 == "number" && isFinite(data11)) {
+            if (data11 < 0 || isNaN(data11)) {
+              const err28 = { instancePath: instancePath + "/load_probe/ratio", schemaPath: "#/definitions/load_probe/properties/ratio/minimum", keyword: "minimum", params: { comparison: ">=", limit: 0 }, message: "must be >= 0" };
+              if (vErrors === null) {
+                vErrors = [err28];
+              } else {
+                vErrors.push(err28);
+              }
+              errors++;
+            }
+          } else {
+            const err29 = { instancePath: instancePath + "/load_probe/ratio", schemaPath: "#/definitions/load_probe/properties/ratio/type", keyword: "type", params: { type: "number" }, message: "must be number" };
+            if (vErrors === null) {
+              vErrors = [err29];
+            } else {
+              vErrors.push(err29);
+            }
+            errors++;
+          }
+        }
+        if (data8.max_ratio !== void 0 && func0.call(data8, "max_ratio")) {
+          let data12 = data8.max_ratio;
+          if (typeof data12 == "number" && isFinite(data12)) {
+            if (data12 >= 1 || isNaN(data12)) {
+              const err30 = { instancePath: instancePath + "/load_probe/max_ratio", schemaPath: "#/definitions/load_probe/properties/max_ratio/exclusiveMaximum", keyword: "exclusiveMaximum", params: { comparison: "<", limit: 1 }, message: "must be < 1" };
+              if (vErrors === null) {
+                vErrors = [err30];
+              } else {
+                vErrors.push(err30);
+              }
+              errors++;
+            }
+            if (data12 <= 0 || isNaN(data12)) {
+              const err31 = { instancePath: instancePath + "/load_probe/max_ratio", schemaPath: "#/definitions/load_probe/properties/max_ratio/exclusiveMinimum", keyword: "exclusiveMinimum", params: { comparison: ">", limit: 0 }, message: "must be > 0" };
+              if (vErrors === null) {
+                vErrors = [err31];
+              } else {
+                vErrors.push(err31);
+              }
+              errors++;
+            }
+          } else {
+            const err32 = { instancePath: instancePath + "/load_probe/max_ratio", schemaPath: "#/definitions/load_probe/properties/max_ratio/type", keyword: "type", params: { type: "number" }, message: "must be number" };
+            if (vErrors === null) {
+              vErrors = [err32];
+            } else {
+              vErrors.push(err32);
+            }
+            errors++;
+          }
+        }
+        if (data8.runs !== void 0 && func0.call(data8, "runs")) {
+          let data13 = data8.runs;
+          if (!(typeof data13 == "number" && (!(data13 % 1) && !isNaN(data13)) && isFinite(data13))) {
+            const err33 = { instancePath: instancePath + "/load_probe/runs", schemaPath: "#/definitions/load_probe/properties/runs/type", keyword: "type", params: { type: "integer" }, message: "must be integer" };
+            if (vErrors === null) {
+              vErrors = [err33];
+            } else {
+              vErrors.push(err33);
+            }
+            errors++;
+          }
+          if (typeof data13 == "number" && isFinite(data13)) {
+            if (data13 < 1 || isNaN(data13)) {
+              const err34 = { instancePath: instancePath + "/load_probe/runs", schemaPath: "#/definitions/load_probe/properties/runs/minimum", keyword: "minimum", params: { comparison: ">=", limit: 1 }, message: "must be >= 1" };
+              if (vErrors === null) {
+                vErrors = [err34];
+              } else {
+                vErrors.push(err34);
+              }
+              errors++;
+            }
+          }
+        }
+      } else {
+        const err35 = { instancePath: instancePath + "/load_probe", schemaPath: "#/definitions/load_probe/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err35];
+        } else {
+          vErrors.push(err35);
+        }
+        errors++;
+      }
+    }
+  } else {
+    const err36 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (vErrors === null) {
+      vErrors = [err36];
+    } else {
+      vErrors.push(err36);
+    }
+    errors++;
+  }
+  validate18.errors = vErrors;
   return errors === 0;
 }
 function validate11(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
@@ -4015,7 +4529,7 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
         if (data16.macos_build !== void 0 && func0.call(data16, "macos_build")) {
           let data19 = data16.macos_build;
           if (typeof data19 !== "string" && data19 !== null) {
-            const err40 = { instancePath: instancePath + "/platform/macos_build", schemaPath: "#/definitions/platform/properties/macos_build/type", keyword: "type", params: { type: schema20.properties.macos_build.type }, message: "must be string,null" };
+            const err40 = { instancePath: instancePath + "/platform/macos_build", schemaPath: "#/definitions/platform/properties/macos_build/type", keyword: "type", params: { type: schema22.properties.macos_build.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err40];
             } else {
@@ -4027,7 +4541,7 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
         if (data16.coremltools !== void 0 && func0.call(data16, "coremltools")) {
           let data20 = data16.coremltools;
           if (typeof data20 !== "string" && data20 !== null) {
-            const err41 = { instancePath: instancePath + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/type", keyword: "type", params: { type: schema20.properties.coremltools.type }, message: "must be string,null" };
+            const err41 = { instancePath: instancePath + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/type", keyword: "type", params: { type: schema22.properties.coremltools.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err41];
             } else {
@@ -4434,246 +4948,272 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
     if (data.evidence !== void 0 && func0.call(data, "evidence")) {
-      let data38 = data.evidence;
-      if (data38 && typeof data38 == "object" && !Array.isArray(data38)) {
-        if (data38.kind === void 0 || !func0.call(data38, "kind")) {
-          const err78 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "kind" }, message: "must have required property 'kind'" };
-          if (vErrors === null) {
-            vErrors = [err78];
-          } else {
-            vErrors.push(err78);
-          }
-          errors++;
-        }
-        if (data38.executor === void 0 || !func0.call(data38, "executor")) {
-          const err79 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "executor" }, message: "must have required property 'executor'" };
-          if (vErrors === null) {
-            vErrors = [err79];
-          } else {
-            vErrors.push(err79);
-          }
-          errors++;
-        }
-        if (data38.profile === void 0 || !func0.call(data38, "profile")) {
-          const err80 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "profile" }, message: "must have required property 'profile'" };
-          if (vErrors === null) {
-            vErrors = [err80];
-          } else {
-            vErrors.push(err80);
-          }
-          errors++;
-        }
-        if (data38.artifact_sha256 === void 0 || !func0.call(data38, "artifact_sha256")) {
-          const err81 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/required", keyword: "required", params: { missingProperty: "artifact_sha256" }, message: "must have required property 'artifact_sha256'" };
-          if (vErrors === null) {
-            vErrors = [err81];
-          } else {
-            vErrors.push(err81);
-          }
-          errors++;
-        }
-        if (data38.kind !== void 0 && func0.call(data38, "kind")) {
-          let data39 = data38.kind;
-          if (!(data39 === "portable" || data39 === "apple")) {
-            const err82 = { instancePath: instancePath + "/evidence/kind", schemaPath: "#/properties/evidence/properties/kind/enum", keyword: "enum", params: { allowedValues: schema12.properties.evidence.properties.kind.enum }, message: "must be equal to one of the allowed values" };
-            if (vErrors === null) {
-              vErrors = [err82];
-            } else {
-              vErrors.push(err82);
-            }
-            errors++;
-          }
-        }
-        if (data38.executor !== void 0 && func0.call(data38, "executor")) {
-          let data40 = data38.executor;
+      if (!validate18(data.evidence, { instancePath: instancePath + "/evidence", parentData: data, parentDataProperty: "evidence", rootData })) {
+        vErrors = vErrors === null ? validate18.errors : vErrors.concat(validate18.errors);
+        errors = vErrors.length;
+      }
+    }
+    if (data.other_evidence !== void 0 && func0.call(data, "other_evidence")) {
+      let data39 = data.other_evidence;
+      if (Array.isArray(data39)) {
+        const len3 = data39.length;
+        for (let i3 = 0; i3 < len3; i3++) {
+          let data40 = data39[i3];
           if (data40 && typeof data40 == "object" && !Array.isArray(data40)) {
-            if (data40.name === void 0 || !func0.call(data40, "name")) {
-              const err83 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/required", keyword: "required", params: { missingProperty: "name" }, message: "must have required property 'name'" };
+            if (data40.evidence === void 0 || !func0.call(data40, "evidence")) {
+              const err78 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "evidence" }, message: "must have required property 'evidence'" };
               if (vErrors === null) {
-                vErrors = [err83];
+                vErrors = [err78];
               } else {
-                vErrors.push(err83);
+                vErrors.push(err78);
               }
               errors++;
             }
-            if (data40.version === void 0 || !func0.call(data40, "version")) {
-              const err84 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/required", keyword: "required", params: { missingProperty: "version" }, message: "must have required property 'version'" };
+            if (data40.placement === void 0 || !func0.call(data40, "placement")) {
+              const err79 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "placement" }, message: "must have required property 'placement'" };
               if (vErrors === null) {
-                vErrors = [err84];
+                vErrors = [err79];
               } else {
-                vErrors.push(err84);
+                vErrors.push(err79);
               }
               errors++;
             }
-            if (data40.name !== void 0 && func0.call(data40, "name")) {
-              let data41 = data40.name;
-              if (typeof data41 === "string") {
-                if (func48(data41) < 1) {
-                  const err85 = { instancePath: instancePath + "/evidence/executor/name", schemaPath: "#/properties/evidence/properties/executor/properties/name/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+            if (data40.platform === void 0 || !func0.call(data40, "platform")) {
+              const err80 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "platform" }, message: "must have required property 'platform'" };
+              if (vErrors === null) {
+                vErrors = [err80];
+              } else {
+                vErrors.push(err80);
+              }
+              errors++;
+            }
+            if (data40.parity === void 0 || !func0.call(data40, "parity")) {
+              const err81 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "parity" }, message: "must have required property 'parity'" };
+              if (vErrors === null) {
+                vErrors = [err81];
+              } else {
+                vErrors.push(err81);
+              }
+              errors++;
+            }
+            if (data40.evidence !== void 0 && func0.call(data40, "evidence")) {
+              if (!validate18(data40.evidence, { instancePath: instancePath + "/other_evidence/" + i3 + "/evidence", parentData: data40, parentDataProperty: "evidence", rootData })) {
+                vErrors = vErrors === null ? validate18.errors : vErrors.concat(validate18.errors);
+                errors = vErrors.length;
+              }
+            }
+            if (data40.placement !== void 0 && func0.call(data40, "placement")) {
+              if (!validate14(data40.placement, { instancePath: instancePath + "/other_evidence/" + i3 + "/placement", parentData: data40, parentDataProperty: "placement", rootData })) {
+                vErrors = vErrors === null ? validate14.errors : vErrors.concat(validate14.errors);
+                errors = vErrors.length;
+              }
+            }
+            if (data40.platform !== void 0 && func0.call(data40, "platform")) {
+              let data43 = data40.platform;
+              if (data43 && typeof data43 == "object" && !Array.isArray(data43)) {
+                if (data43.soc === void 0 || !func0.call(data43, "soc")) {
+                  const err82 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/required", keyword: "required", params: { missingProperty: "soc" }, message: "must have required property 'soc'" };
                   if (vErrors === null) {
-                    vErrors = [err85];
+                    vErrors = [err82];
                   } else {
-                    vErrors.push(err85);
+                    vErrors.push(err82);
                   }
                   errors++;
                 }
-              } else {
-                const err86 = { instancePath: instancePath + "/evidence/executor/name", schemaPath: "#/properties/evidence/properties/executor/properties/name/type", keyword: "type", params: { type: "string" }, message: "must be string" };
-                if (vErrors === null) {
-                  vErrors = [err86];
-                } else {
-                  vErrors.push(err86);
-                }
-                errors++;
-              }
-            }
-            if (data40.version !== void 0 && func0.call(data40, "version")) {
-              let data42 = data40.version;
-              if (typeof data42 === "string") {
-                if (func48(data42) < 1) {
-                  const err87 = { instancePath: instancePath + "/evidence/executor/version", schemaPath: "#/properties/evidence/properties/executor/properties/version/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                if (data43.macos === void 0 || !func0.call(data43, "macos")) {
+                  const err83 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/required", keyword: "required", params: { missingProperty: "macos" }, message: "must have required property 'macos'" };
                   if (vErrors === null) {
-                    vErrors = [err87];
+                    vErrors = [err83];
                   } else {
-                    vErrors.push(err87);
+                    vErrors.push(err83);
                   }
                   errors++;
                 }
+                if (data43.coremltools === void 0 || !func0.call(data43, "coremltools")) {
+                  const err84 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/required", keyword: "required", params: { missingProperty: "coremltools" }, message: "must have required property 'coremltools'" };
+                  if (vErrors === null) {
+                    vErrors = [err84];
+                  } else {
+                    vErrors.push(err84);
+                  }
+                  errors++;
+                }
+                if (data43.soc !== void 0 && func0.call(data43, "soc")) {
+                  let data44 = data43.soc;
+                  if (typeof data44 === "string") {
+                    if (func48(data44) < 1) {
+                      const err85 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/soc", schemaPath: "#/definitions/platform/properties/soc/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                      if (vErrors === null) {
+                        vErrors = [err85];
+                      } else {
+                        vErrors.push(err85);
+                      }
+                      errors++;
+                    }
+                  } else {
+                    const err86 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/soc", schemaPath: "#/definitions/platform/properties/soc/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    if (vErrors === null) {
+                      vErrors = [err86];
+                    } else {
+                      vErrors.push(err86);
+                    }
+                    errors++;
+                  }
+                }
+                if (data43.macos !== void 0 && func0.call(data43, "macos")) {
+                  let data45 = data43.macos;
+                  if (typeof data45 === "string") {
+                    if (func48(data45) < 1) {
+                      const err87 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/macos", schemaPath: "#/definitions/platform/properties/macos/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                      if (vErrors === null) {
+                        vErrors = [err87];
+                      } else {
+                        vErrors.push(err87);
+                      }
+                      errors++;
+                    }
+                  } else {
+                    const err88 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/macos", schemaPath: "#/definitions/platform/properties/macos/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    if (vErrors === null) {
+                      vErrors = [err88];
+                    } else {
+                      vErrors.push(err88);
+                    }
+                    errors++;
+                  }
+                }
+                if (data43.macos_build !== void 0 && func0.call(data43, "macos_build")) {
+                  let data46 = data43.macos_build;
+                  if (typeof data46 !== "string" && data46 !== null) {
+                    const err89 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/macos_build", schemaPath: "#/definitions/platform/properties/macos_build/type", keyword: "type", params: { type: schema22.properties.macos_build.type }, message: "must be string,null" };
+                    if (vErrors === null) {
+                      vErrors = [err89];
+                    } else {
+                      vErrors.push(err89);
+                    }
+                    errors++;
+                  }
+                }
+                if (data43.coremltools !== void 0 && func0.call(data43, "coremltools")) {
+                  let data47 = data43.coremltools;
+                  if (typeof data47 !== "string" && data47 !== null) {
+                    const err90 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/type", keyword: "type", params: { type: schema22.properties.coremltools.type }, message: "must be string,null" };
+                    if (vErrors === null) {
+                      vErrors = [err90];
+                    } else {
+                      vErrors.push(err90);
+                    }
+                    errors++;
+                  }
+                  if (typeof data47 === "string") {
+                    if (func48(data47) < 1) {
+                      const err91 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                      if (vErrors === null) {
+                        vErrors = [err91];
+                      } else {
+                        vErrors.push(err91);
+                      }
+                      errors++;
+                    }
+                  }
+                }
               } else {
-                const err88 = { instancePath: instancePath + "/evidence/executor/version", schemaPath: "#/properties/evidence/properties/executor/properties/version/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                const err92 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/type", keyword: "type", params: { type: "object" }, message: "must be object" };
                 if (vErrors === null) {
-                  vErrors = [err88];
+                  vErrors = [err92];
                 } else {
-                  vErrors.push(err88);
+                  vErrors.push(err92);
                 }
                 errors++;
               }
             }
-            if (data40.precision !== void 0 && func0.call(data40, "precision")) {
-              let data43 = data40.precision;
-              if (!(data43 && typeof data43 == "object" && !Array.isArray(data43))) {
-                const err89 = { instancePath: instancePath + "/evidence/executor/precision", schemaPath: "#/properties/evidence/properties/executor/properties/precision/type", keyword: "type", params: { type: "object" }, message: "must be object" };
-                if (vErrors === null) {
-                  vErrors = [err89];
-                } else {
-                  vErrors.push(err89);
-                }
-                errors++;
+            if (data40.parity !== void 0 && func0.call(data40, "parity")) {
+              if (!validate16(data40.parity, { instancePath: instancePath + "/other_evidence/" + i3 + "/parity", parentData: data40, parentDataProperty: "parity", rootData })) {
+                vErrors = vErrors === null ? validate16.errors : vErrors.concat(validate16.errors);
+                errors = vErrors.length;
               }
             }
           } else {
-            const err90 = { instancePath: instancePath + "/evidence/executor", schemaPath: "#/properties/evidence/properties/executor/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            const err93 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/type", keyword: "type", params: { type: "object" }, message: "must be object" };
             if (vErrors === null) {
-              vErrors = [err90];
+              vErrors = [err93];
             } else {
-              vErrors.push(err90);
-            }
-            errors++;
-          }
-        }
-        if (data38.profile !== void 0 && func0.call(data38, "profile")) {
-          let data44 = data38.profile;
-          if (typeof data44 === "string") {
-            if (func48(data44) < 1) {
-              const err91 = { instancePath: instancePath + "/evidence/profile", schemaPath: "#/properties/evidence/properties/profile/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
-              if (vErrors === null) {
-                vErrors = [err91];
-              } else {
-                vErrors.push(err91);
-              }
-              errors++;
-            }
-          } else {
-            const err92 = { instancePath: instancePath + "/evidence/profile", schemaPath: "#/properties/evidence/properties/profile/type", keyword: "type", params: { type: "string" }, message: "must be string" };
-            if (vErrors === null) {
-              vErrors = [err92];
-            } else {
-              vErrors.push(err92);
-            }
-            errors++;
-          }
-        }
-        if (data38.artifact_sha256 !== void 0 && func0.call(data38, "artifact_sha256")) {
-          let data45 = data38.artifact_sha256;
-          if (typeof data45 === "string") {
-            if (!pattern2.test(data45)) {
-              const err93 = { instancePath: instancePath + "/evidence/artifact_sha256", schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
-              if (vErrors === null) {
-                vErrors = [err93];
-              } else {
-                vErrors.push(err93);
-              }
-              errors++;
-            }
-          } else {
-            const err94 = { instancePath: instancePath + "/evidence/artifact_sha256", schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
-            if (vErrors === null) {
-              vErrors = [err94];
-            } else {
-              vErrors.push(err94);
+              vErrors.push(err93);
             }
             errors++;
           }
         }
       } else {
-        const err95 = { instancePath: instancePath + "/evidence", schemaPath: "#/properties/evidence/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        const err94 = { instancePath: instancePath + "/other_evidence", schemaPath: "#/properties/other_evidence/type", keyword: "type", params: { type: "array" }, message: "must be array" };
         if (vErrors === null) {
-          vErrors = [err95];
+          vErrors = [err94];
         } else {
-          vErrors.push(err95);
+          vErrors.push(err94);
         }
         errors++;
       }
     }
     if (data.checkpoint !== void 0 && func0.call(data, "checkpoint")) {
-      let data46 = data.checkpoint;
-      if (data46 && typeof data46 == "object" && !Array.isArray(data46)) {
-        if (data46.files === void 0 || !func0.call(data46, "files")) {
-          const err96 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/required", keyword: "required", params: { missingProperty: "files" }, message: "must have required property 'files'" };
+      let data49 = data.checkpoint;
+      if (data49 && typeof data49 == "object" && !Array.isArray(data49)) {
+        if (data49.files === void 0 || !func0.call(data49, "files")) {
+          const err95 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/required", keyword: "required", params: { missingProperty: "files" }, message: "must have required property 'files'" };
           if (vErrors === null) {
-            vErrors = [err96];
+            vErrors = [err95];
           } else {
-            vErrors.push(err96);
+            vErrors.push(err95);
           }
           errors++;
         }
-        if (data46.files !== void 0 && func0.call(data46, "files")) {
-          let data47 = data46.files;
-          if (data47 && typeof data47 == "object" && !Array.isArray(data47)) {
-            for (const key0 of Object.keys(data47)) {
-              let data48 = data47[key0];
-              if (typeof data48 === "string") {
-                if (!pattern2.test(data48)) {
-                  const err97 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+        if (data49.files !== void 0 && func0.call(data49, "files")) {
+          let data50 = data49.files;
+          if (data50 && typeof data50 == "object" && !Array.isArray(data50)) {
+            for (const key0 of Object.keys(data50)) {
+              let data51 = data50[key0];
+              if (typeof data51 === "string") {
+                if (!pattern2.test(data51)) {
+                  const err96 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
                   if (vErrors === null) {
-                    vErrors = [err97];
+                    vErrors = [err96];
                   } else {
-                    vErrors.push(err97);
+                    vErrors.push(err96);
                   }
                   errors++;
                 }
               } else {
-                const err98 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                const err97 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
                 if (vErrors === null) {
-                  vErrors = [err98];
+                  vErrors = [err97];
                 } else {
-                  vErrors.push(err98);
+                  vErrors.push(err97);
                 }
                 errors++;
               }
             }
           } else {
-            const err99 = { instancePath: instancePath + "/checkpoint/files", schemaPath: "#/properties/checkpoint/properties/files/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            const err98 = { instancePath: instancePath + "/checkpoint/files", schemaPath: "#/properties/checkpoint/properties/files/type", keyword: "type", params: { type: "object" }, message: "must be object" };
             if (vErrors === null) {
-              vErrors = [err99];
+              vErrors = [err98];
             } else {
-              vErrors.push(err99);
+              vErrors.push(err98);
             }
             errors++;
           }
         }
       } else {
-        const err100 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        const err99 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err99];
+        } else {
+          vErrors.push(err99);
+        }
+        errors++;
+      }
+    }
+    if (data.toolchain !== void 0 && func0.call(data, "toolchain")) {
+      let data52 = data.toolchain;
+      if (!(data52 && typeof data52 == "object" && !Array.isArray(data52))) {
+        const err100 = { instancePath: instancePath + "/toolchain", schemaPath: "#/properties/toolchain/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
           vErrors = [err100];
         } else {
@@ -4682,10 +5222,10 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.toolchain !== void 0 && func0.call(data, "toolchain")) {
-      let data49 = data.toolchain;
-      if (!(data49 && typeof data49 == "object" && !Array.isArray(data49))) {
-        const err101 = { instancePath: instancePath + "/toolchain", schemaPath: "#/properties/toolchain/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (data.timings !== void 0 && func0.call(data, "timings")) {
+      let data53 = data.timings;
+      if (!(data53 && typeof data53 == "object" && !Array.isArray(data53))) {
+        const err101 = { instancePath: instancePath + "/timings", schemaPath: "#/properties/timings/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
           vErrors = [err101];
         } else {
@@ -4694,10 +5234,10 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.timings !== void 0 && func0.call(data, "timings")) {
-      let data50 = data.timings;
-      if (!(data50 && typeof data50 == "object" && !Array.isArray(data50))) {
-        const err102 = { instancePath: instancePath + "/timings", schemaPath: "#/properties/timings/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (data.imported !== void 0 && func0.call(data, "imported")) {
+      let data54 = data.imported;
+      if (!(data54 && typeof data54 == "object" && !Array.isArray(data54))) {
+        const err102 = { instancePath: instancePath + "/imported", schemaPath: "#/properties/imported/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
           vErrors = [err102];
         } else {
@@ -4706,34 +5246,22 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.imported !== void 0 && func0.call(data, "imported")) {
-      let data51 = data.imported;
-      if (!(data51 && typeof data51 == "object" && !Array.isArray(data51))) {
-        const err103 = { instancePath: instancePath + "/imported", schemaPath: "#/properties/imported/type", keyword: "type", params: { type: "object" }, message: "must be object" };
-        if (vErrors === null) {
-          vErrors = [err103];
-        } else {
-          vErrors.push(err103);
-        }
-        errors++;
-      }
-    }
   } else {
-    const err104 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    const err103 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
     if (vErrors === null) {
-      vErrors = [err104];
+      vErrors = [err103];
     } else {
-      vErrors.push(err104);
+      vErrors.push(err103);
     }
     errors++;
   }
   validate11.errors = vErrors;
   return errors === 0;
 }
-var prebuiltIndex = validate28;
-var schema59 = { "title": "IndexEntry", "type": "object", "required": ["path", "model", "revision", "weights_sha256", "graph", "length", "platform", "archive_sha256", "bytes", "artifact_sha256"], "properties": { "path": { "type": "string", "maxLength": 400, "pattern": "^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,7}[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\.tar\\.gz$" }, "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" }, "graph": { "type": "string", "minLength": 1, "maxLength": 100 }, "length": { "type": "integer", "minimum": 1, "maximum": 65536 }, "platform": { "title": "IndexPlatform", "type": "object", "required": ["soc", "macos", "macos_build", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1, "maxLength": 100 }, "macos": { "type": "string", "minLength": 1, "maxLength": 100 }, "macos_build": { "type": ["string", "null"], "maxLength": 100 }, "coremltools": { "type": ["string", "null"], "minLength": 1, "maxLength": 100 } } }, "archive_sha256": { "$ref": "#/definitions/sha256" }, "bytes": { "type": "integer", "minimum": 1, "maximum": 5368709120 }, "artifact_sha256": { "$ref": "#/definitions/sha256" } } };
+var prebuiltIndex = validate33;
+var schema66 = { "title": "IndexEntry", "type": "object", "required": ["path", "model", "revision", "weights_sha256", "graph", "length", "platform", "archive_sha256", "bytes", "artifact_sha256"], "properties": { "path": { "type": "string", "maxLength": 400, "pattern": "^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,7}[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\.tar\\.gz$" }, "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" }, "graph": { "type": "string", "minLength": 1, "maxLength": 100 }, "length": { "type": "integer", "minimum": 1, "maximum": 65536 }, "platform": { "title": "IndexPlatform", "type": "object", "required": ["soc", "macos", "macos_build", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1, "maxLength": 100 }, "macos": { "type": "string", "minLength": 1, "maxLength": 100 }, "macos_build": { "type": ["string", "null"], "maxLength": 100 }, "coremltools": { "type": ["string", "null"], "minLength": 1, "maxLength": 100 } } }, "archive_sha256": { "$ref": "#/definitions/sha256" }, "bytes": { "type": "integer", "minimum": 1, "maximum": 5368709120 }, "artifact_sha256": { "$ref": "#/definitions/sha256" } } };
 var pattern26 = new RegExp("^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,7}[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\.tar\\.gz$", "u");
-function validate29(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate34(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
   if (data && typeof data == "object" && !Array.isArray(data)) {
@@ -5091,7 +5619,7 @@ function validate29(data, { instancePath = "", parentData, parentDataProperty, r
         if (data6.macos_build !== void 0 && func0.call(data6, "macos_build")) {
           let data9 = data6.macos_build;
           if (typeof data9 !== "string" && data9 !== null) {
-            const err35 = { instancePath: instancePath + "/platform/macos_build", schemaPath: "#/properties/platform/properties/macos_build/type", keyword: "type", params: { type: schema59.properties.platform.properties.macos_build.type }, message: "must be string,null" };
+            const err35 = { instancePath: instancePath + "/platform/macos_build", schemaPath: "#/properties/platform/properties/macos_build/type", keyword: "type", params: { type: schema66.properties.platform.properties.macos_build.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err35];
             } else {
@@ -5114,7 +5642,7 @@ function validate29(data, { instancePath = "", parentData, parentDataProperty, r
         if (data6.coremltools !== void 0 && func0.call(data6, "coremltools")) {
           let data10 = data6.coremltools;
           if (typeof data10 !== "string" && data10 !== null) {
-            const err37 = { instancePath: instancePath + "/platform/coremltools", schemaPath: "#/properties/platform/properties/coremltools/type", keyword: "type", params: { type: schema59.properties.platform.properties.coremltools.type }, message: "must be string,null" };
+            const err37 = { instancePath: instancePath + "/platform/coremltools", schemaPath: "#/properties/platform/properties/coremltools/type", keyword: "type", params: { type: schema66.properties.platform.properties.coremltools.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err37];
             } else {
@@ -5238,10 +5766,10 @@ function validate29(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate29.errors = vErrors;
+  validate34.errors = vErrors;
   return errors === 0;
 }
-function validate28(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate33(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -5341,8 +5869,8 @@ function validate28(data, { instancePath = "", parentData, parentDataProperty, r
         }
         const len0 = data3.length;
         for (let i0 = 0; i0 < len0; i0++) {
-          if (!validate29(data3[i0], { instancePath: instancePath + "/artifacts/" + i0, parentData: data3, parentDataProperty: i0, rootData })) {
-            vErrors = vErrors === null ? validate29.errors : vErrors.concat(validate29.errors);
+          if (!validate34(data3[i0], { instancePath: instancePath + "/artifacts/" + i0, parentData: data3, parentDataProperty: i0, rootData })) {
+            vErrors = vErrors === null ? validate34.errors : vErrors.concat(validate34.errors);
             errors = vErrors.length;
           }
         }
@@ -5365,11 +5893,11 @@ function validate28(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate28.errors = vErrors;
+  validate33.errors = vErrors;
   return errors === 0;
 }
-var quarantined = validate31;
-function validate31(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+var quarantined = validate36;
+function validate36(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -5465,12 +5993,12 @@ function validate31(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate31.errors = vErrors;
+  validate36.errors = vErrors;
   return errors === 0;
 }
-var rejected = validate32;
-var schema64 = { "$id": "rejected", "title": "Rejected", "description": "A record under artifacts/rejected/: what was built, how far it came, and why it was refused. The Python runtime writes no code and stage.", "type": "object", "required": ["format", "format_version", "status", "rejected_because", "created_at", "source", "artifact"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "rejected" }, "rejected_because": { "type": "string", "minLength": 1 }, "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "stage": { "type": "string", "minLength": 1 }, "created_at": { "type": "string", "minLength": 1 }, "source": { "$ref": "manifest#/definitions/source" }, "artifact": { "$ref": "manifest#/definitions/artifact" }, "parity": { "type": ["object", "null"] }, "placement": { "type": ["object", "null"] } } };
-function validate33(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+var rejected = validate37;
+var schema71 = { "$id": "rejected", "title": "Rejected", "description": "A record under artifacts/rejected/: what was built, how far it came, and why it was refused. The Python runtime writes no code and stage.", "type": "object", "required": ["format", "format_version", "status", "rejected_because", "created_at", "source", "artifact"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "rejected" }, "rejected_because": { "type": "string", "minLength": 1 }, "code": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$" }, "stage": { "type": "string", "minLength": 1 }, "created_at": { "type": "string", "minLength": 1 }, "source": { "$ref": "manifest#/definitions/source" }, "artifact": { "$ref": "manifest#/definitions/artifact" }, "parity": { "type": ["object", "null"] }, "placement": { "type": ["object", "null"] } } };
+function validate38(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   let vErrors = null;
   let errors = 0;
   if (data && typeof data == "object" && !Array.isArray(data)) {
@@ -5607,10 +6135,10 @@ function validate33(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate33.errors = vErrors;
+  validate38.errors = vErrors;
   return errors === 0;
 }
-function validate32(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+function validate37(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -5800,8 +6328,8 @@ function validate32(data, { instancePath = "", parentData, parentDataProperty, r
       }
     }
     if (data.source !== void 0 && func0.call(data, "source")) {
-      if (!validate33(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
-        vErrors = vErrors === null ? validate33.errors : vErrors.concat(validate33.errors);
+      if (!validate38(data.source, { instancePath: instancePath + "/source", parentData: data, parentDataProperty: "source", rootData })) {
+        vErrors = vErrors === null ? validate38.errors : vErrors.concat(validate38.errors);
         errors = vErrors.length;
       }
     }
@@ -6041,7 +6569,7 @@ function validate32(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.parity !== void 0 && func0.call(data, "parity")) {
       let data19 = data.parity;
       if (!(data19 && typeof data19 == "object" && !Array.isArray(data19)) && data19 !== null) {
-        const err39 = { instancePath: instancePath + "/parity", schemaPath: "#/properties/parity/type", keyword: "type", params: { type: schema64.properties.parity.type }, message: "must be object,null" };
+        const err39 = { instancePath: instancePath + "/parity", schemaPath: "#/properties/parity/type", keyword: "type", params: { type: schema71.properties.parity.type }, message: "must be object,null" };
         if (vErrors === null) {
           vErrors = [err39];
         } else {
@@ -6053,7 +6581,7 @@ function validate32(data, { instancePath = "", parentData, parentDataProperty, r
     if (data.placement !== void 0 && func0.call(data, "placement")) {
       let data20 = data.placement;
       if (!(data20 && typeof data20 == "object" && !Array.isArray(data20)) && data20 !== null) {
-        const err40 = { instancePath: instancePath + "/placement", schemaPath: "#/properties/placement/type", keyword: "type", params: { type: schema64.properties.placement.type }, message: "must be object,null" };
+        const err40 = { instancePath: instancePath + "/placement", schemaPath: "#/properties/placement/type", keyword: "type", params: { type: schema71.properties.placement.type }, message: "must be object,null" };
         if (vErrors === null) {
           vErrors = [err40];
         } else {
@@ -6071,12 +6599,12 @@ function validate32(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate32.errors = vErrors;
+  validate37.errors = vErrors;
   return errors === 0;
 }
-var stamp = validate35;
-var schema68 = { "$id": "stamp", "title": "Stamp", "description": "verified/artifacts/*.json: an artifact's bytes were hashed, were right, and looked like this then.", "type": "object", "required": ["key", "placement"], "properties": { "key": { "type": "object", "required": ["artifact_sha256", "files_stat", "compute_units", "macos_build", "coremltools"], "properties": { "artifact_sha256": { "$ref": "manifest#/definitions/sha256" }, "files_stat": { "$ref": "manifest#/definitions/sha256" }, "compute_units": { "type": "string" }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"] } } }, "placement": { "type": "object" }, "laya_artifacts": { "type": "object", "required": ["tree_v2", "files_stat"], "properties": { "tree_v2": { "$ref": "manifest#/definitions/sha256" }, "files_stat": { "$ref": "manifest#/definitions/sha256" } } } } };
-function validate35(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
+var stamp = validate40;
+var schema75 = { "$id": "stamp", "title": "Stamp", "description": "verified/artifacts/*.json: an artifact's bytes were hashed, were right, and looked like this then.", "type": "object", "required": ["key", "placement"], "properties": { "key": { "type": "object", "required": ["artifact_sha256", "files_stat", "compute_units", "macos_build", "coremltools"], "properties": { "artifact_sha256": { "$ref": "manifest#/definitions/sha256" }, "files_stat": { "$ref": "manifest#/definitions/sha256" }, "compute_units": { "type": "string" }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"] } } }, "placement": { "type": "object" }, "laya_artifacts": { "type": "object", "required": ["tree_v2", "files_stat"], "properties": { "tree_v2": { "$ref": "manifest#/definitions/sha256" }, "files_stat": { "$ref": "manifest#/definitions/sha256" } } } } };
+function validate40(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
   ;
   let vErrors = null;
   let errors = 0;
@@ -6205,7 +6733,7 @@ function validate35(data, { instancePath = "", parentData, parentDataProperty, r
         if (data0.macos_build !== void 0 && func0.call(data0, "macos_build")) {
           let data4 = data0.macos_build;
           if (typeof data4 !== "string" && data4 !== null) {
-            const err12 = { instancePath: instancePath + "/key/macos_build", schemaPath: "#/properties/key/properties/macos_build/type", keyword: "type", params: { type: schema68.properties.key.properties.macos_build.type }, message: "must be string,null" };
+            const err12 = { instancePath: instancePath + "/key/macos_build", schemaPath: "#/properties/key/properties/macos_build/type", keyword: "type", params: { type: schema75.properties.key.properties.macos_build.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err12];
             } else {
@@ -6217,7 +6745,7 @@ function validate35(data, { instancePath = "", parentData, parentDataProperty, r
         if (data0.coremltools !== void 0 && func0.call(data0, "coremltools")) {
           let data5 = data0.coremltools;
           if (typeof data5 !== "string" && data5 !== null) {
-            const err13 = { instancePath: instancePath + "/key/coremltools", schemaPath: "#/properties/key/properties/coremltools/type", keyword: "type", params: { type: schema68.properties.key.properties.coremltools.type }, message: "must be string,null" };
+            const err13 = { instancePath: instancePath + "/key/coremltools", schemaPath: "#/properties/key/properties/coremltools/type", keyword: "type", params: { type: schema75.properties.key.properties.coremltools.type }, message: "must be string,null" };
             if (vErrors === null) {
               vErrors = [err13];
             } else {
@@ -6332,7 +6860,7 @@ function validate35(data, { instancePath = "", parentData, parentDataProperty, r
     }
     errors++;
   }
-  validate35.errors = vErrors;
+  validate40.errors = vErrors;
   return errors === 0;
 }
 export {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseMil } from '../../runtime/mil/parser.js';
 import { gate } from './gates.js';
 import { loadModel, Refusal } from './simulated-models.js';
-import { misdeedAt, type Switches } from './switches.js';
+import { misdeedAt, type Step, type Switches } from './switches.js';
 
 const UNITS = ['cpuAndNeuralEngine', 'cpuOnly', 'cpuAndGPU', 'all'];
 
@@ -43,7 +43,8 @@ export async function runCommand(args: readonly string[], switches: Switches): P
   const probe = identity(switches);
   const command = args[0] ?? null;
   await gate(switches, 'command');
-  const misdeed = command === 'version' ? undefined : misdeedAt(switches, 'command');
+  const general = command === 'version' ? undefined : misdeedAt(switches, 'command');
+  const misdeed = general ?? misdeedAt(switches, command as Step);
   if (misdeed === 'kill') process.kill(process.pid, 'SIGKILL');
   if (misdeed === 'exit') process.exit(3);
   if (misdeed === 'hang') setInterval(() => undefined, 1000);
@@ -110,7 +111,7 @@ function plan({ words, options }: Parsed, switches: Switches): Record<string, un
   const operations = all
     .filter(({ op }) => !isConstant(op))
     .map(({ op, outputs }) => {
-      const preferred = switches.onCpu.includes(op) ? 'cpu' : 'ane';
+      const preferred = switches.onCpu.includes(op) ? 'cpu' : switches.onGpu.includes(op) ? 'gpu' : 'ane';
       return { name: outputs[0]?.name ?? '', operator: `ios18.${op}`, preferred, supported: ['cpu', 'ane'], cost: 0.5 };
     });
   const count = (keys: readonly string[]): Record<string, number> => {

@@ -5,6 +5,8 @@ import { type Misdeed, misdeedAt, type Step, type Switches } from './switches.js
 
 const MAGIC = Buffer.from('LAYP');
 const LIMIT = 64 << 20;
+/** A quiet NaN's bits. */
+const NAN = 0x7e00;
 const [HELLO, READY, RESULT, ERROR, PREDICT, CANCEL] = [1, 2, 3, 4, 16, 17];
 
 interface Request {
@@ -63,7 +65,7 @@ export async function serve(args: readonly string[], switches: Switches): Promis
     for (const path of words) models.push(await loadModel(path, switches));
     const described = models.map(({ inputs, outputs }, i) => ({ path: words[i], inputs, outputs }));
     await step('ready', READY, { models: described, seconds: 0.1 });
-    process.exit(await new Session(models, switches).run(report));
+    process.exit(await new Session(models, switches, unitsOf(options)).run(report));
   } catch (error) {
     await report(error);
     process.exit(error instanceof Refusal && error.code === 'USAGE' ? 64 : 1);
@@ -73,15 +75,17 @@ export async function serve(args: readonly string[], switches: Switches): Promis
 class Session {
   readonly #models: readonly SimulatedModel[];
   readonly #switches: Switches;
+  readonly #micros: number;
   readonly #waiting: Request[] = [];
   readonly #cancelled = new Set<number>();
   #running: number | undefined;
   #worker: Promise<void> | undefined;
   #answered = 0;
 
-  constructor(models: readonly SimulatedModel[], switches: Switches) {
+  constructor(models: readonly SimulatedModel[], switches: Switches, units: string) {
     this.#models = models;
     this.#switches = switches;
+    this.#micros = switches.micros[units] ?? 1;
   }
 
   /** Answers until the input ends or is wrong; gives the exit code. */
@@ -173,9 +177,10 @@ class Session {
     const result = Buffer.alloc(lengthOf(outputs));
     result.writeUInt16LE(model, 0);
     result.writeUInt16LE(outputs.length, 2);
-    result.writeUInt32LE(1, 4);
+    result.writeUInt32LE(this.#micros, 4);
     let end = 64;
     for (const [i, spec] of outputs.entries()) {
+      if (this.#switches.answers === 'nan') results[i]!.fill(NAN);
       result.set(Buffer.from(results[i]!.buffer), end);
       end += padded(countOf(spec));
     }

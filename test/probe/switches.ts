@@ -17,8 +17,8 @@ export type Misdeed =
   /** Sends the answer twice. */
   | 'twice';
 
-/** A step of a session: HELLO, READY, or the n-th request, from 1; or a command. */
-export type Step = 'hello' | 'ready' | 'command' | number;
+/** A step of a session: HELLO, READY, or the n-th request, from 1; or a command, any but `version` or by its name. */
+export type Step = 'hello' | 'ready' | 'command' | 'version' | 'device' | 'compile' | 'plan' | number;
 
 export interface Switches {
   /** `stand-in` computes what the Linux build's stand-in for Core ML does. */
@@ -30,8 +30,13 @@ export interface Switches {
   readonly tells: Readonly<Record<string, unknown>>;
   /** A model whose path contains this is refused. */
   readonly refuses: string | null;
-  /** Operators that prefer the CPU. */
+  /** Operators that prefer the CPU, or the GPU. */
   readonly onCpu: readonly string[];
+  readonly onGpu: readonly string[];
+  /** Microseconds that a prediction is said to take, by compute units. */
+  readonly micros: Readonly<Record<string, number>>;
+  /** `nan`: every element of every output is not a number. */
+  readonly answers: 'model' | 'nan';
   /** What `device` tells beyond or instead of a made-up Mac. */
   readonly device: Readonly<Record<string, unknown>>;
   /** The portable compiler's executable, for `compile`. */
@@ -46,6 +51,9 @@ const NONE: Switches = {
   tells: {},
   refuses: null,
   onCpu: [],
+  onGpu: [],
+  micros: { cpuAndNeuralEngine: 1, cpuOnly: 4 },
+  answers: 'model',
   device: {},
   compiler: null,
   queue: 8,
