@@ -1,6 +1,5 @@
 import { Laya } from '../runtime/laya.js';
-import type { Device } from '../runtime/open.js';
-import type { GraphChoice } from '../runtime/plan.js';
+import type { Device, GraphChoice } from '../runtime/plan.js';
 import type { GlobalOptions } from './options.js';
 
 /** Options of `predict`, for one request and for many. */

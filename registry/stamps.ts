@@ -27,18 +27,63 @@ export const SETTLED_MS = 1000;
  * @param now Milliseconds since 1970
  */
 export async function verifyStamped(root: string, artifact: OpenedArtifact, now: () => number): Promise<CheckedTree> {
+  const { v2, stamp, save } = await lookedUp(root, artifact, now, null);
+  // A stamp of Apple evidence is about the placement too, which was not looked at.
+  if (artifact.manifest.evidence?.kind !== 'portable') return { v2, stamp: 'not-ours' };
+  return { v2, stamp: stamp ?? (await save()) };
+}
+
+/** What an artifact with Apple evidence is checked with on this machine. */
+export interface PlacementCheck {
+  /** Build of macOS that was asked; null where none is told, and then nothing is stamped. */
+  readonly macosBuild: string | null;
+  /** Throws unless every operation is still where the manifest says. */
+  readonly check: () => Promise<void>;
+}
+
+/**
+ * The same for an artifact with Apple evidence: its bytes and its placement are checked, unless a stamp says that both
+ * were right with these bytes under this build of macOS (protocol §7.1).
+ */
+export async function verifyPlaced(
+  root: string,
+  artifact: OpenedArtifact,
+  { macosBuild, check }: PlacementCheck,
+  now: () => number,
+): Promise<CheckedTree> {
+  const { v2, stamp, save } = await lookedUp(root, artifact, now, macosBuild);
+  if (macosBuild !== null && stamp) return { v2, stamp };
+  await check();
+  return { v2, stamp: macosBuild === null ? 'not-ours' : await save() };
+}
+
+interface LookedUp {
+  readonly v2: string;
+  /** Undefined where no stamp counted, and the tree was hashed. */
+  readonly stamp: 'used' | undefined;
+  readonly save: () => Promise<CheckedTree['stamp']>;
+}
+
+/** Hashes a tree unless its stamp counts, and gives what keeps the stamp. */
+async function lookedUp(
+  root: string,
+  artifact: OpenedArtifact,
+  now: () => number,
+  macosBuild: string | null,
+): Promise<LookedUp> {
   const path = join(stampsFolder(root), `${flatName(artifactPath(artifact.key))}.json`);
   const start = now();
   const before = await lookAt(artifact.model);
-  const known = await stampedHash(path, artifact, before);
-  if (known !== undefined) return { v2: known, stamp: 'used' };
+  const known = await stampedHash(path, artifact, before, macosBuild);
+  if (known !== undefined) return { v2: known, stamp: 'used', save: async () => 'used' };
   const { v2 } = await verifyTree(artifact);
-  // The Python runtime takes a stamp for proof of its placement check too, so that only it stamps Apple artifacts.
-  if (artifact.manifest.evidence?.kind !== 'portable') return { v2, stamp: 'not-ours' };
-  const after = await lookAt(artifact.model);
-  if (before.own !== after.own || !isSettled(before.newest, start)) return { v2, stamp: 'unsettled' };
-  const written = await writeDerived(path, JSON.stringify(stampOf(artifact, before, v2)));
-  return { v2, stamp: written ? 'written' : 'unwritable' };
+  const save = async (): Promise<CheckedTree['stamp']> => {
+    const after = await lookAt(artifact.model);
+    if (before.own !== after.own || !isSettled(before.newest, start)) return 'unsettled';
+    const written = await writeDerived(path, JSON.stringify(stampOf(artifact, before, v2, macosBuild)));
+    return written ? 'written' : 'unwritable';
+  };
+  return { v2, stamp: undefined, save };
 }
 
 /** How a tree looks to the file system: the Python runtime's digest and ours, and the youngest change in nanoseconds. */
@@ -69,20 +114,27 @@ export function isSettled(newestNs: bigint, nowMs: number): boolean {
   return newestNs <= BigInt(Math.floor(nowMs) - SETTLED_MS) * 1_000_000n;
 }
 
-async function stampedHash(path: string, { manifest }: OpenedArtifact, look: TreeLook): Promise<string | undefined> {
+async function stampedHash(
+  path: string,
+  { manifest }: OpenedArtifact,
+  look: TreeLook,
+  macosBuild: string | null,
+): Promise<string | undefined> {
   const stamp = await readDerived(() => readRecord<Stamp>(path, validator));
   const ours = stamp?.laya_artifacts;
   if (!stamp || !ours || stamp.key.artifact_sha256 !== manifest.integrity.artifact_sha256) return undefined;
+  if (stamp.key.compute_units !== manifest.placement.compute_units || stamp.key.macos_build !== macosBuild)
+    return undefined;
   if (manifest.integrity.tree_v2 !== undefined && manifest.integrity.tree_v2 !== ours.tree_v2) return undefined;
   return ours.files_stat === look.own ? ours.tree_v2 : undefined;
 }
 
-const stampOf = ({ manifest }: OpenedArtifact, look: TreeLook, v2: string): Stamp => ({
+const stampOf = ({ manifest }: OpenedArtifact, look: TreeLook, v2: string, macosBuild: string | null): Stamp => ({
   key: {
     artifact_sha256: manifest.integrity.artifact_sha256,
     files_stat: look.peer,
     compute_units: manifest.placement.compute_units,
-    macos_build: null,
+    macos_build: macosBuild,
     coremltools: null,
   },
   placement: manifest.placement,

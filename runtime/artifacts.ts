@@ -1,4 +1,5 @@
 import { ArtifactMissingError, ComputeUnitMismatchError } from '../registry/errors.js';
+import { evidenceKind } from '../registry/evidence.js';
 import { readWhole } from '../registry/generation.js';
 import { requireArtifact } from '../registry/locate.js';
 import type { ModelSpec } from '../registry/models.js';
@@ -6,28 +7,40 @@ import type { ArtifactKey } from '../registry/paths.js';
 import type { OpenedArtifact } from '../registry/read.js';
 import { UnsupportedShapeError } from './errors.js';
 
-/** The registered artifacts of one model that portable evidence lets device `cpu` use, by bucket. */
+/** Registered artifacts of one model that one device may use, by bucket. */
 export type ArtifactSet = ReadonlyMap<number, OpenedArtifact>;
 
 /**
- * Reads the manifests of a model's registered artifacts. Throws the manifest's own error when one can't be used: nothing
- * is passed over in silence; and ArtifactMissingError when there is none, unless `optional`.
+ * Reads the manifests of all of a model's registered artifacts. Throws the manifest's own error when one can't be used:
+ * nothing is passed over in silence.
  */
-export async function openArtifacts(
-  root: string,
-  model: ModelSpec,
-  optional = false,
-): Promise<Map<number, OpenedArtifact>> {
+export async function readArtifacts(root: string, model: ModelSpec): Promise<ArtifactSet> {
   const found = new Map<number, OpenedArtifact>();
   for (const bucket of model.buckets) {
-    const key = { model, bucket };
-    const artifact = await readRegistered(root, key);
-    if (!artifact) continue;
-    requirePortable(artifact);
-    found.set(bucket, artifact);
+    const artifact = await readRegistered(root, { model, bucket });
+    if (artifact) found.set(bucket, artifact);
   }
-  if (found.size === 0 && !optional) await requireArtifact(root, { model, bucket: model.buckets[0]! });
   return found;
+}
+
+/** Those whose evidence is of a kind: `portable` lets device `cpu` use them, `apple` device `ane` (fault B08). */
+export function artifactsOf(kind: 'portable' | 'apple', registered: ArtifactSet): Map<number, OpenedArtifact> {
+  return new Map([...registered].filter(([, { manifest }]) => evidenceKind(manifest) === kind));
+}
+
+/**
+ * Throws because no registered artifact has evidence of the kind that the device needs: ComputeUnitMismatchError, or
+ * ArtifactMissingError when there is none at all.
+ */
+export async function refuseDevice(
+  root: string,
+  model: ModelSpec,
+  registered: ArtifactSet,
+  kind: 'portable' | 'apple',
+): Promise<void> {
+  const [first] = registered.values();
+  if (!first) await requireArtifact(root, { model, bucket: model.buckets[0]! });
+  else requireEvidence(kind, first);
 }
 
 async function readRegistered(root: string, key: ArtifactKey): Promise<OpenedArtifact | undefined> {
@@ -39,12 +52,12 @@ async function readRegistered(root: string, key: ArtifactKey): Promise<OpenedArt
   }
 }
 
-/** Evidence counts for the executor that made it: answers on the CPU need a gate that ran there (fault B08). */
-export function requirePortable({ manifest, folder }: OpenedArtifact): void {
-  if (manifest.evidence?.kind === 'portable') return;
-  throw new ComputeUnitMismatchError('COMPUTE_UNITS_MISMATCH', 'this artifact has no portable evidence', {
+/** Evidence counts for the executor that made it: answers on a device need a gate that ran there (fault B08). */
+export function requireEvidence(kind: 'portable' | 'apple', { manifest, folder }: OpenedArtifact): void {
+  if (evidenceKind(manifest) === kind) return;
+  throw new ComputeUnitMismatchError('COMPUTE_UNITS_MISMATCH', `this artifact has no ${kind} evidence`, {
     where: folder,
-    expected: 'PORTABLE_CPU',
+    expected: kind === 'portable' ? 'PORTABLE_CPU' : 'CPU_AND_NE',
     found: manifest.placement.compute_units,
     hint: 'build it on this machine',
   });
@@ -54,7 +67,7 @@ export function requirePortable({ manifest, folder }: OpenedArtifact): void {
  * The smallest offered bucket that holds a row of so many tokens.
  * Throws UnsupportedShapeError ROW_TOO_LONG, or ArtifactMissingError for an offered bucket that is not registered.
  */
-export function bucketFor(tokens: number, model: ModelSpec, artifacts: ArtifactSet): number {
+export function bucketFor(tokens: number, model: Pick<ModelSpec, 'name' | 'buckets'>, artifacts: ArtifactSet): number {
   const offered = model.buckets.find((bucket) => bucket >= tokens);
   if (offered === undefined)
     throw new UnsupportedShapeError(

@@ -1,4 +1,5 @@
 import { LayaError } from '../schemas/errors.js';
+import type { ProbeErrorCode } from './probe/errors.js';
 
 export type InvalidRequestCode =
   | 'QUESTIONS_INVALID'
@@ -44,9 +45,9 @@ export type MilErrorCode =
 /** An `.mlmodelc` that the portable executor can't read, or won't run. */
 export class MilError extends LayaError<MilErrorCode> {}
 
-export type BackendUnavailableCode = 'DEVICE_UNAVAILABLE' | 'OFFLINE' | 'CLOSED' | 'QUEUE_FULL';
+export type BackendUnavailableCode = 'DEVICE_UNAVAILABLE' | 'OFFLINE' | 'CLOSED' | 'QUEUE_FULL' | ProbeErrorCode;
 
-/** The device asked for can't serve here or now; nothing else was tried. */
+/** The device asked for can't serve here or now; nothing else was tried. The probe's failures keep their code. */
 export class BackendUnavailableError extends LayaError<BackendUnavailableCode> {}
 
 export type OutputErrorCode = 'OUTPUT_SHAPE' | 'OUTPUT_NOT_FINITE';

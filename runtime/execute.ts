@@ -1,11 +1,17 @@
+import { asUnavailable } from './ane/device.js';
+import type { AneSession } from './ane/session.js';
 import { type DenseModel, forwardBatches } from './dense/forward.js';
-import { forwardRow, type ModelRow, type RowModel, type RowOutputs } from './forward.js';
+import { forwardRow, type ModelRow, type RowModel, type RowOutputs, shortestRow } from './forward.js';
 import type { OpenModel } from './open.js';
 import type { Plan } from './plan.js';
+import { ProbeError } from './probe/errors.js';
+
+/** Rows of one request that laya-probe has at a time: the next one is there when it ends one. */
+const ROWS_AT_ONCE = 4;
 
 /**
- * Runs the rows as planned; row i of the result belongs to row i. An aborted signal ends the work between two runs.
- * Throws Artifact*Error, MilError, OutputError; the signal's reason.
+ * Runs the rows as planned on the cpu; row i of the result belongs to row i. An aborted signal ends the work between two
+ * runs. Throws Artifact*Error, MilError, OutputError; the signal's reason.
  */
 export async function executePlan(
   model: OpenModel,
@@ -23,6 +29,38 @@ export async function executePlan(
   return outputs;
 }
 
+/**
+ * The same on the Neural Engine; an aborted signal ends the wait at once. Throws BackendUnavailableError with the
+ * probe's code, UnsupportedShapeError, MilError; the signal's reason.
+ */
+export async function executeOnAne(
+  { host, tokenizer, aneDevice }: OpenModel,
+  { models }: AneSession,
+  { buckets }: Plan,
+  rows: readonly ModelRow[],
+  signal?: AbortSignal,
+): Promise<RowOutputs[]> {
+  const outputs = new Array<RowOutputs>(rows.length);
+  const stop = new AbortController();
+  const either = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal;
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let index = next++; index < rows.length; index = next++) {
+      const bucket = buckets[index]!;
+      const { executable } = models.get(bucket)!;
+      outputs[index] = await forwardRow({ host, executable, bucket, padId: tokenizer.pad.id }, rows[index]!, either);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: Math.min(ROWS_AT_ONCE, rows.length) }, work));
+  } catch (error) {
+    stop.abort(error);
+    throw error instanceof ProbeError ? asUnavailable(error) : error;
+  }
+  aneDevice?.answered();
+  return outputs;
+}
+
 /** One bucket of an open model, loaded. */
 async function rowModel(model: OpenModel, bucket: number): Promise<RowModel> {
   const { executable } = await model.load(bucket);
@@ -31,15 +69,14 @@ async function rowModel(model: OpenModel, bucket: number): Promise<RowModel> {
 
 /** The any-length graph of an open model, loaded. */
 async function denseModel(model: OpenModel): Promise<DenseModel> {
-  const { session } = await model.loadDense();
+  const { session } = await model.cpu.loadDense();
   const { agent, encoder } = model.checkpoint;
   return { host: model.host, session, maxTokens: agent.maxLen, vocab: encoder.vocab };
 }
 
-/** Loads and runs once everything that may answer, so that no request pays for it. */
+/** Loads and runs once everything of the cpu that may answer, so that no request pays for it. */
 export async function warmUp(model: OpenModel): Promise<void> {
-  const { cls, mask, sep } = model.tokenizer;
-  const row: ModelRow = { ids: [cls.id, mask.id, sep.id], markers: [1], qtype: 0 };
+  const row = shortestRow(model.tokenizer);
   for (const bucket of model.graph === 'any-length' ? [] : model.artifacts.keys())
     await forwardRow(await rowModel(model, bucket), row);
   if (model.hasDense) await forwardBatches(await denseModel(model), [row]);

@@ -3,9 +3,17 @@ import { MilError } from './errors.js';
 import type { Executable } from './executor.js';
 import type { HostWeights } from './host.js';
 import type { PreparedRow } from './prompt.js';
+import type { PromptTokenizer } from './tokenizer.js';
 
 /** What the graph needs of a prepared row. */
 export type ModelRow = Pick<PreparedRow, 'ids' | 'markers' | 'qtype'>;
+
+/** The shortest row that a prompt can be: what everything is run on once, to be warm. */
+export const shortestRow = ({ cls, mask, sep }: PromptTokenizer): ModelRow => ({
+  ids: [cls.id, mask.id, sep.id],
+  markers: [1],
+  qtype: 0,
+});
 
 /** One bucket of a model, ready to run rows of up to `bucket` tokens. */
 export interface RowModel {
@@ -25,9 +33,9 @@ export interface RowOutputs {
  * Runs one prompt row: host features, the graph, then the FP32 action head on the host (spec: graph,
  * "Host side"). Throws UnsupportedShapeError for a row that does not fit, MilError for wrong outputs.
  */
-export async function forwardRow(model: RowModel, row: ModelRow): Promise<RowOutputs> {
+export async function forwardRow(model: RowModel, row: ModelRow, signal?: AbortSignal): Promise<RowOutputs> {
   const { host, executable, bucket, padId } = model;
-  const outputs = await executable.run({ ...(await host.features(row, bucket, padId)) });
+  const outputs = await executable.run({ ...(await host.features(row, bucket, padId)) }, signal);
   const { logits: slots, cls } = outputs;
   if (!slots || !cls || slots.length < row.markers.length)
     throw new MilError('MIL_RUN', 'the model gave other outputs than logits and cls', { found: Object.keys(outputs) });

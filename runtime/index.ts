@@ -9,10 +9,11 @@ export type { Detection } from './language/analyse.js';
 export type { ModelRouting } from './language/route.js';
 export type { RoutingBlock } from './language/routing-block.js';
 export { type AutoLaya, Laya, type PredictOptions, type Request, type RequestTrace, type Result } from './laya.js';
-export type { Device, OpenOptions } from './open.js';
-export type { GraphChoice, RoutingReason } from './plan.js';
+export type { OpenOptions } from './open.js';
+export type { Device, DeviceReason, GraphChoice, RoutingReason } from './plan.js';
 export type { LayaRouter, RouteDecision, RoutedResult } from './router.js';
 export type { Embed, Shortlist, Shortlisted, ShortlistOptions } from './shortlist.js';
+export type { LayaInfo } from './status.js';
 export type {
   AnswerOf,
   AnswersOf,

@@ -1,15 +1,18 @@
 import { fromPlain, type JsonObject, type JsonValue } from '../schemas/json.js';
+import type { AneSession } from './ane/session.js';
 import { type Answers, answersToJson, formatAnswers } from './answers.js';
 import { type MinConfidence, parseMinConfidence } from './confidence-gate.js';
 import { BackendUnavailableError } from './errors.js';
-import { executePlan, warmUp } from './execute.js';
-import { describe, milliseconds, type RuntimeInfo } from './info.js';
+import { executePlan, executeOnAne as onAne, warmUp } from './execute.js';
+import type { RowOutputs } from './forward.js';
+import { type Backlog, backlogOf, describe, milliseconds, type RuntimeInfo } from './info.js';
 import { type OpenModel, type OpenOptions, openModel } from './open.js';
-import { type Plan, planRequest } from './plan.js';
+import { type Plan, planRequest, servesCpu, sizeOf } from './plan.js';
 import { type Prepared, prepare } from './prompt.js';
 import { parseQuestions } from './questions.js';
 import type { LayaRouter } from './router.js';
 import type { Shortlisted, ShortlistOptions } from './shortlist.js';
+import { infoOf, type LayaInfo } from './status.js';
 import type { AnswersOf, Checked } from './typed.js';
 import { type Usage, usageOf, usageToJson } from './usage.js';
 
@@ -60,10 +63,20 @@ export interface PredictOptions {
 /** What `Laya.open('auto')` gives. */
 export type AutoLaya = LayaRouter<Request, Result, [options?: PredictOptions]>;
 
+/** What is decided before a request runs. */
+interface Planned {
+  prepared: Prepared;
+  plan: Plan;
+  /** What is to answer on the Neural Engine. */
+  session: AneSession | undefined;
+  backlog: Backlog;
+}
+
+/** The Neural Engine went away before the turn of a request that has yet to run. */
+const GONE = new Error('the device went away');
+
 /** A request on its way: what is known of it so far. */
-interface Progress {
-  prepared?: Prepared;
-  plan?: Plan;
+interface Progress extends Partial<Planned> {
   readonly started: number;
   preparedAt: number;
   wait: number;
@@ -102,13 +115,34 @@ export class Laya {
 
   /** Requests that wait or run. */
   get pending(): number {
-    return this.#model.queue.length;
+    const { cpu, ane } = this.#model.loads;
+    return cpu.length + ane.length;
   }
 
   /** Loads, verifies and runs once everything that may answer. Throws what `predict` throws for these. */
   async warmUp(): Promise<void> {
     this.#requireOpen();
-    await this.#model.queue.run(() => warmUp(this.#model));
+    const model = this.#model;
+    await model.loads.cpu.run(() => warmUp(model));
+    if (!servesCpu(model)) await model.aneDevice?.session();
+  }
+
+  /** Waits until the Neural Engine serves. Throws why it does not: BackendUnavailableError, Artifact*Error. */
+  async waitForAne(signal?: AbortSignal): Promise<void> {
+    this.#requireOpen();
+    const { aneDevice, ane } = this.#model;
+    if (aneDevice) await aneDevice.session(signal);
+    else
+      throw new BackendUnavailableError('DEVICE_UNAVAILABLE', 'the Neural Engine is not used by this model', {
+        expected: 'device auto or ane, a laya-probe, and an artifact with Apple evidence',
+        found: ane.absence,
+        hint: 'see docs/devices.md',
+      });
+  }
+
+  /** What this model is and how its devices do. */
+  info(): LayaInfo {
+    return infoOf(this.#model);
   }
 
   /**
@@ -140,17 +174,46 @@ export class Laya {
     const minConfidence = parseMinConfidence(request.minConfidence ?? request.min_confidence);
     const questions = parseQuestions(fromPlain(request.questions));
     const prepared = await prepare(model.tokenizer, model.checkpoint.agent, fromPlain(request.context), questions);
-    const plan = planRequest(prepared.rows, model);
-    Object.assign(progress, { prepared, plan, preparedAt: performance.now() });
-    if (plan.graph === 'none') return resultOf(model, progress, [], minConfidence);
-    const { value: outputs } = await model.queue.run(async () => {
+    Object.assign(progress, { prepared, preparedAt: performance.now() });
+    for (;;) {
+      const outputs = await this.#attempt(prepared, signal, progress);
+      if (outputs) return resultOf(model, progress, outputs, minConfidence);
+    }
+  }
+
+  /** Plans the rows and runs them; undefined when the device went away before their turn, so that they are planned again. */
+  async #attempt(
+    { rows }: Prepared,
+    signal: AbortSignal | undefined,
+    progress: Progress,
+  ): Promise<RowOutputs[] | undefined> {
+    const model = this.#model;
+    const { aneDevice, loads } = model;
+    const needsAne = model.device === 'ane' || !servesCpu(model);
+    aneDevice?.wake();
+    if (needsAne && rows.length > 0) await aneDevice!.session(signal);
+    const plan = planRequest(rows, model);
+    const session = plan.device === 'ane' ? aneDevice?.current : undefined;
+    Object.assign(progress, { plan, session, backlog: backlogOf(model) });
+    if (plan.device === 'none') return [];
+    if (plan.device === 'ane' && !session) return undefined;
+    const queued = performance.now();
+    const work = async (): Promise<RowOutputs[]> => {
       const began = performance.now();
-      progress.wait = began - progress.preparedAt;
-      const found = await executePlan(model, plan, prepared.rows, signal);
+      progress.wait += began - queued;
+      if (session !== undefined && aneDevice?.current !== session) throw GONE;
+      const run =
+        session === undefined ? executePlan(model, plan, rows, signal) : onAne(model, session, plan, rows, signal);
+      const outputs = await run;
       progress.run = performance.now() - began;
-      return found;
-    }, signal);
-    return resultOf(model, progress, outputs, minConfidence);
+      return outputs;
+    };
+    try {
+      return (await loads[plan.device].run(work, signal, sizeOf(rows))).value;
+    } catch (error) {
+      if (error === GONE) return undefined;
+      throw error;
+    }
   }
 
   /**
@@ -188,10 +251,11 @@ function resultOf(
   outputs: Parameters<typeof formatAnswers>[1],
   minConfidence: MinConfidence | undefined,
 ): Result {
-  const { prepared, plan, started, wait } = progress as Progress & { prepared: Prepared; plan: Plan };
+  const { prepared, plan, session, backlog, started, wait } = progress as Progress & Planned;
   const answers = formatAnswers(prepared.questions, outputs, model.calibration, minConfidence);
   const usage = usageOf(prepared);
-  const runtime = describe(model, prepared, plan, { latency: performance.now() - started, wait });
+  const course = { plan, session, backlog, wait, latency: performance.now() - started };
+  const runtime = describe(model, prepared, course);
   const toJson = (): JsonObject =>
     new Map<string, JsonValue>([
       ['model', runtime.model],

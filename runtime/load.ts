@@ -65,6 +65,11 @@ export class LoadedByKey<K, T> {
     return loading;
   }
 
+  /** What is loaded or being loaded. */
+  keys(): K[] {
+    return [...this.#loaded.keys()];
+  }
+
   /** Releases what was loaded. */
   async close(): Promise<void> {
     for (const loading of this.#loaded.values()) await loading.then(this.#release).catch(() => undefined);

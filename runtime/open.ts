@@ -4,27 +4,33 @@ import { openStampedFolder } from '../registry/file-stamps.js';
 import { findModel, type ModelSpec } from '../registry/models.js';
 import { packageRoot } from '../registry/package-root.js';
 import { artifactRoot, type Environment, hubCache } from '../registry/paths.js';
-import type { OpenedArtifact } from '../registry/read.js';
-import { type ArtifactSet, openArtifacts, requirePortable } from './artifacts.js';
+import type { AneDevice } from './ane/device.js';
+import type { ProbeSettings } from './ane/program.js';
+import { artifactsOf, readArtifacts, refuseDevice } from './artifacts.js';
 import { type Calibration, temperatures } from './calibration.js';
 import { type Checkpoint, hashFiles, readCheckpoint } from './checkpoint.js';
 import { checkPins, checkProvenWith } from './checkpoint-pins.js';
-import { type LoadedDense, loadDense } from './dense/load.js';
+import { type CpuGraphs, openCpuGraphs } from './cpu.js';
 import { BackendUnavailableError } from './errors.js';
+import { forwardRow, shortestRow } from './forward.js';
 import { HostWeights } from './host.js';
-import { type LoadedArtifact, LoadedByKey, loadArtifact } from './load.js';
-import type { GraphChoice, Runnable } from './plan.js';
+import type { LoadedArtifact } from './load.js';
+import { type AneView, type Device, type GraphChoice, type Runnable, servesCpu } from './plan.js';
 import { DeviceQueue } from './queue.js';
 import { openTokenizer, type PromptTokenizer } from './tokenizer.js';
-
-/** Where rows run. `auto` takes the best device that serves here and records which one and why. */
-export type Device = 'auto' | 'cpu' | 'ane' | 'gpu';
 
 export interface OpenOptions {
   readonly device?: Device;
   /** Which graphs may answer; default: `auto`. */
   readonly graph?: GraphChoice;
-  /** Requests that may wait while one runs; default: 1,024. More are refused with QUEUE_FULL. */
+  /** laya-probe for the Neural Engine: its path, or more of it; default: the one in the tools cache, on a Mac. */
+  readonly probe?: string | ProbeSettings;
+  /**
+   * Whether `auto` waits for the Neural Engine when it opens; default: `wait`. In the `background` it answers on the
+   * cpu until then, with the reason `ane_starting`.
+   */
+  readonly aneStartup?: 'wait' | 'background';
+  /** Requests that may wait on a device while one runs; default: 1,024. More are refused with QUEUE_FULL. */
   readonly queueLimit?: number;
   /** Root of the artifact store; default: as the environment says. */
   readonly root?: string;
@@ -37,18 +43,18 @@ export interface OpenOptions {
   readonly now?: () => number;
 }
 
-/** Everything a model needs to answer; graphs are loaded, and their bytes verified, on first use. */
+/** Everything a model needs to answer. */
 export interface OpenModel extends Runnable {
-  readonly device: 'cpu';
-  /** The any-length graph as it was read last; undefined when none is registered or it may not be used. */
-  readonly dense: OpenedDense | undefined;
   readonly checkpoint: Checkpoint;
   readonly tokenizer: PromptTokenizer;
   readonly calibration: Calibration;
   readonly host: HostWeights;
-  readonly queue: DeviceQueue;
+  readonly cpu: CpuGraphs;
+  /** A bucket of the cpu. */
   load(bucket: number): Promise<LoadedArtifact>;
-  loadDense(): Promise<LoadedDense>;
+  readonly loads: { readonly cpu: DeviceQueue; readonly ane: DeviceQueue };
+  /** Undefined where the Neural Engine is not wanted or can't serve. */
+  readonly aneDevice: AneDevice | undefined;
   /** Ends what runs and waits, then releases everything. */
   close(): Promise<void>;
 }
@@ -56,63 +62,87 @@ export interface OpenModel extends Runnable {
 const QUEUE_LIMIT = 1024;
 
 /**
- * Opens a model: what is registered of it, the checkpoint that was proven with, tokenizer and host weights.
- * Throws UnsupportedModelError, BackendUnavailableError, Artifact*Error, CheckpointError.
+ * Opens a model: what is registered of it, the checkpoint that was proven with, tokenizer and host weights, and the
+ * Neural Engine where it is wanted and may serve.
+ * Throws UnsupportedModelError, BackendUnavailableError, Artifact*Error, ComputeUnitMismatchError, CheckpointError.
  */
 export async function openModel(name: string, options: OpenOptions = {}): Promise<OpenModel> {
   const spec = findModel(name);
-  const { device = 'auto', env = process.env, graph = 'auto', now = Date.now } = options;
-  requireDevice(device);
+  const { device = 'auto', env = process.env, graph = 'auto', now = Date.now, queueLimit = QUEUE_LIMIT } = options;
+  requireDevice(device, graph);
   const root = options.root ?? artifactRoot(env);
-  const dense = await findDense(root, spec, graph);
-  const artifacts = await openArtifacts(root, spec, dense !== undefined);
+  const program = await programFor(device, graph, options, env);
+  const dense = device === 'ane' ? undefined : await findDense(root, spec, graph);
+  const registered = await readArtifacts(root, spec);
+  const apple = artifactsOf('apple', program === undefined ? new Map() : registered);
+  const usable = device === 'ane' ? new Map() : registered;
+  const hasCpu = servesCpu({ hasDense: dense !== undefined, artifacts: artifactsOf('portable', usable) });
+  if (!hasCpu && apple.size === 0) await refuseDevice(root, spec, registered, device === 'ane' ? 'apple' : 'portable');
+
   const checkpoint = await readCheckpoint(options.checkpoint ?? checkpointFolder(spec, env));
-  const tokenizer = openTokenizer(join(checkpoint.root, 'tokenizer'));
+  const opening = openTokenizer(join(checkpoint.root, 'tokenizer'));
   const files = await checkpointDigests(checkpoint, root, now);
   checkPins(spec, files, checkpoint.root);
-  const accept = (artifact: OpenedArtifact): void => {
-    requirePortable(artifact);
-    checkProvenWith(artifact, files);
-  };
-  const acceptDense = (one: OpenedDense): void => checkProvenWith(one, files);
-  for (const artifact of artifacts.values()) accept(artifact);
-  if (dense) acceptDense(dense);
+  const cpu = openCpuGraphs({ root, spec, registered: usable, dense, files, threads: options.threads, now });
   const host = await HostWeights.open(checkpoint);
-  const { threads } = options;
-  const loaded = new LoadedByKey(
-    async (bucket: number) => {
-      const one = await loadArtifact(root, { model: spec, bucket }, { threads, now, accept });
-      artifacts.set(bucket, one.artifact);
-      return one;
-    },
-    ({ executable }) => executable.release(),
-  );
-  const loadedDense = new LoadedByKey(
-    (_: 'any') => loadDense(root, spec, { threads, now, accept: acceptDense }),
-    ({ session }) => session.release(),
-  );
-  const queue = new DeviceQueue(options.queueLimit ?? QUEUE_LIMIT);
+  const tokenizer = await opening;
+  const loads = { cpu: new DeviceQueue(queueLimit), ane: new DeviceQueue(queueLimit) };
+  let aneDevice: AneDevice | undefined;
+  const close = async (): Promise<void> => {
+    await Promise.all([loads.cpu.close(), loads.ane.close()]);
+    await Promise.all([aneDevice?.close(), cpu.release()]);
+    await host.close();
+  };
+  if (program !== undefined && apple.size > 0) {
+    const { openAneDevice } = await import('./ane/open.js');
+    const row = shortestRow(tokenizer);
+    aneDevice = openAneDevice({
+      ...{ root, spec, program, now },
+      accept: (artifact) => checkProvenWith(artifact, files),
+      warm: (bucket, executable) => forwardRow({ host, executable, bucket, padId: tokenizer.pad.id }, row),
+    });
+    const isOnlyDevice = device === 'ane' || !hasCpu;
+    if (isOnlyDevice) await aneDevice.session().catch((error: unknown) => closeAndThrow(close, error));
+    else if (options.aneStartup !== 'background') await aneDevice.session().catch(() => undefined);
+  }
   return {
-    spec,
-    device: 'cpu',
-    deviceReason: device === 'cpu' ? 'cpu_requested' : 'ane_runtime_unavailable',
-    graph,
-    hasDense: dense !== undefined,
-    dense,
-    artifacts,
-    checkpoint,
-    tokenizer: await tokenizer,
+    ...{ spec, device, graph, hasDense: dense !== undefined, artifacts: cpu.artifacts, checkpoint, tokenizer, host },
+    ...{ cpu, loads, aneDevice, close, load: cpu.load },
+    ane: viewOf(aneDevice, apple, program === undefined),
     calibration: temperatures(checkpoint.agent),
-    host,
-    queue,
-    load: (bucket) => loaded.load(bucket),
-    loadDense: () => loadedDense.load('any'),
-    close: async () => {
-      await queue.close();
-      await Promise.all([loaded.close(), loadedDense.close()]);
-      await host.close();
+  };
+}
+
+async function closeAndThrow(close: () => Promise<void>, error: unknown): Promise<never> {
+  await close();
+  throw error;
+}
+
+function viewOf(device: AneDevice | undefined, apple: AneView['artifacts'], hasNoProgram: boolean): AneView {
+  if (!device) {
+    return { absence: hasNoProgram ? 'ane_runtime_unavailable' : 'ane_artifact_unavailable', artifacts: apple };
+  }
+  return {
+    get absence() {
+      return device.absence;
+    },
+    get artifacts() {
+      const { current } = device;
+      return current ? new Map(Array.from(current.models, ([bucket, { artifact }]) => [bucket, artifact])) : apple;
     },
   };
+}
+
+/** laya-probe where the Neural Engine is wanted. Throws BackendUnavailableError for `ane` where there is none. */
+async function programFor(device: Device, graph: GraphChoice, { probe }: OpenOptions, env: Environment) {
+  if (device === 'cpu' || graph === 'any-length') return undefined;
+  const { findProgram } = await import('./ane/program.js');
+  try {
+    return await findProgram(probe, env);
+  } catch (error) {
+    if (device === 'auto' && error instanceof BackendUnavailableError) return undefined;
+    throw error;
+  }
 }
 
 /** The any-length graph where it may answer. Throws ArtifactMissingError when it was asked for and there is none. */
@@ -129,19 +159,22 @@ async function checkpointDigests(checkpoint: Checkpoint, root: string, now: () =
   return files;
 }
 
-const UNSERVED: Readonly<Partial<Record<Device, string>>> = {
-  ane: 'the Neural Engine can not be used from here yet',
-  gpu: 'no GPU can be used from here',
-};
-
-function requireDevice(device: Device): void {
-  const reason = UNSERVED[device];
-  if (reason === undefined) return;
-  throw new BackendUnavailableError('DEVICE_UNAVAILABLE', reason, {
-    expected: ['auto', 'cpu'],
-    found: device,
-    hint: 'use --device cpu',
-  });
+/** Throws BackendUnavailableError for what no machine has here. */
+function requireDevice(device: Device, graph: GraphChoice): void {
+  if (device === 'gpu')
+    throw new BackendUnavailableError('DEVICE_UNAVAILABLE', 'no GPU is used by this release', {
+      where: 'device',
+      expected: ['auto', 'cpu', 'ane'],
+      found: device,
+      hint: 'use --device auto',
+    });
+  if (device === 'ane' && graph === 'any-length')
+    throw new BackendUnavailableError('DEVICE_UNAVAILABLE', 'the any-length graph runs on the cpu alone', {
+      where: 'graph',
+      expected: ['auto', 'buckets'],
+      found: graph,
+      hint: 'use --graph buckets, or --device cpu',
+    });
 }
 
 /** The bundled folder, or the pinned revision's snapshot in the hub cache. */

@@ -11,9 +11,15 @@ interface Entry {
   cancel(error: unknown): void;
 }
 
+/** Of the newest measurement in the mean. */
+const NEW_SHARE = 0.2;
+
 /** Work of one device: one piece at a time, in order of arrival, and no more than a bounded number waiting. */
 export class DeviceQueue {
   readonly #limit: number;
+  #size = 0;
+  /** Mean milliseconds a unit of size; null before the first measurement. */
+  #rate: number | null = null;
   readonly #waiting = new Set<Entry>();
   #running = 0;
   #closed = false;
@@ -29,13 +35,23 @@ export class DeviceQueue {
     return this.#waiting.size + this.#running;
   }
 
+  /** Expected milliseconds until everything that waits or runs is done; 0 before anything was measured. */
+  get backlogMs(): number {
+    return this.#size * (this.#rate ?? 0);
+  }
+
+  /** Expected milliseconds of work of a size; null before anything was measured. */
+  estimate(size: number): number | null {
+    return this.#rate === null ? null : size * this.#rate;
+  }
+
   /**
-   * Runs the work when its turn comes. An aborted signal takes waiting work out of the queue; work that runs has to
+   * Runs the work when its turn comes. `size` is for the estimates, in any unit; work of size 0 is not measured. An aborted signal takes waiting work out of the queue; work that runs has to
    * look at the signal itself.
    *
    * @throws BackendUnavailableError QUEUE_FULL at once when too many wait, CLOSED after `close`; the signal's reason
    */
-  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<Queued<T>> {
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal, size = 0): Promise<Queued<T>> {
     signal?.throwIfAborted();
     if (this.#closed) throw closed();
     if (this.#running > 0 && this.#waiting.size >= this.#limit)
@@ -45,14 +61,27 @@ export class DeviceQueue {
         hint: 'ask again later, or open the model with a larger queueLimit',
       });
     const arrived = performance.now();
-    if (this.#running > 0) await this.#turn(signal);
-    else this.#running = 1;
-    const waitMs = performance.now() - arrived;
+    this.#size += size;
     try {
-      return { value: await work(), waitMs };
+      if (this.#running > 0) await this.#turn(signal);
+      else this.#running = 1;
+    } catch (error) {
+      this.#size -= size;
+      throw error;
+    }
+    const began = performance.now();
+    try {
+      const value = await work();
+      if (size > 0) this.#measured((performance.now() - began) / size);
+      return { value, waitMs: began - arrived };
     } finally {
+      this.#size -= size;
       this.#next();
     }
+  }
+
+  #measured(rate: number): void {
+    this.#rate = this.#rate === null ? rate : this.#rate + (rate - this.#rate) * NEW_SHARE;
   }
 
   #turn(signal: AbortSignal | undefined): Promise<void> {

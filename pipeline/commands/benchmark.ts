@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
 import { findModel } from '../../registry/models.js';
-import type { Device } from '../../runtime/open.js';
-import type { GraphChoice } from '../../runtime/plan.js';
+import type { Device, GraphChoice } from '../../runtime/plan.js';
 import { isSystemError } from '../../schemas/errors.js';
 import { type Measured, measure } from '../benchmark/measure.js';
 import { plot } from '../benchmark/plot.js';

@@ -1,5 +1,4 @@
-import type { Device } from '../../runtime/open.js';
-import type { GraphChoice } from '../../runtime/plan.js';
+import type { Device, GraphChoice } from '../../runtime/plan.js';
 import { jsonLog, type LogLevel } from '../../runtime/serve/log.js';
 import { serve } from '../../runtime/serve/serve.js';
 import { openContext, printData } from '../edge.js';

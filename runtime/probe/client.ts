@@ -81,6 +81,11 @@ export class Probe {
     this.models = loaded.map((one, index) => new ProbeModel(one, index, this.#exchange, released));
   }
 
+  /** Of the process. */
+  get pid(): number | undefined {
+    return this.#link.pid;
+  }
+
   /** Answers what is under way and ends the process; may be called again. A crash is not an error here. */
   async close(): Promise<void> {
     await this.#exchange.close();

@@ -25,6 +25,10 @@ export class ProbeLink {
     return link;
   }
 
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
   /**
    * The next frame. Throws the reason when the probe ends first, PROBE_HUNG when it takes longer than `ms`
    * milliseconds; it is killed then.

@@ -63,6 +63,10 @@ export class ProbeProcess {
     return new ProbeProcess(program, args, onOutput);
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   /** Hands bytes to the probe; `sent` is called when they may be changed again. */
   write(bytes: Buffer, sent: () => void = () => undefined): void {
     this.#child.stdin?.write(bytes, sent);

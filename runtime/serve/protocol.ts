@@ -1,5 +1,4 @@
-import type { Device } from '../open.js';
-import type { GraphChoice } from '../plan.js';
+import type { Device, GraphChoice } from '../plan.js';
 import type { Target } from './target.js';
 
 /** What a worker is started with. */

@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { findModel } from '../../registry/models.js';
-import type { Device } from '../open.js';
-import type { GraphChoice } from '../plan.js';
+import type { Device, GraphChoice } from '../plan.js';
 import { SERVER_LIMITS, type ServerLimits } from './limits.js';
 import type { Log } from './log.js';
 import { Meter } from './meter.js';

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { openStampedFolder } from '../../registry/file-stamps.js';
 import { artifactFolder, COMPILED, checkpointStampsFolder, stampsFolder } from '../../registry/paths.js';
 import { readArtifact } from '../../registry/read.js';
-import { verifyStamped } from '../../registry/stamps.js';
+import { verifyPlaced, verifyStamped } from '../../registry/stamps.js';
 import type { Manifest, Stamp } from '../../schemas/generated/types.js';
 import { codeOf, treeOf, workspace, writeTree } from '../workspace.js';
 import { FILES, KEY, writeArtifact } from './artifact.js';
@@ -23,6 +23,11 @@ async function registered(change?: (manifest: Manifest) => void): Promise<string
 
 async function load(root: string, now = later) {
   return verifyStamped(root, await readArtifact(KEY, artifactFolder(root, KEY)), now);
+}
+
+function asApple(manifest: Manifest): void {
+  Object.assign(manifest.placement, { compute_units: 'CPU_AND_NE', ops: { ane: 3 } });
+  Object.assign(manifest.evidence!, { kind: 'apple', profile: 'apple' });
 }
 
 const stampPath = (root: string): string =>
@@ -124,10 +129,7 @@ describe('verifyStamped', () => {
 
   // laya-apple would take a stamp for proof that its compute plan was looked at on this machine.
   it('writes none for an artifact of other evidence', async () => {
-    const root = await registered((manifest) => {
-      Object.assign(manifest.placement, { compute_units: 'CPU_AND_NE', ops: { ane: 3 } });
-      Object.assign(manifest.evidence!, { kind: 'apple', profile: 'apple' });
-    });
+    const root = await registered(asApple);
     expect((await load(root)).stamp).toBe('not-ours');
     expect(await treeOf(root)).not.toContain('verified/');
   });
@@ -203,5 +205,39 @@ describe('openStampedFolder', () => {
   it('passes on that a file can not be read', async () => {
     const stamped = await openStampedFolder(folder(), folder(), later);
     await expect(stamped.digest(join(folder(), 'gone'))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+describe('verifyPlaced', () => {
+  /** Checks an artifact under a build of macOS; gives the stamp's outcome and how often the placement was looked at. */
+  async function placed(root: string, macosBuild: string | null, check = async (): Promise<void> => undefined) {
+    let looks = 0;
+    const counted = async (): Promise<void> => {
+      looks += 1;
+      await check();
+    };
+    const artifact = await readArtifact(KEY, artifactFolder(root, KEY));
+    const { stamp } = await verifyPlaced(root, artifact, { macosBuild, check: counted }, later);
+    return [stamp, looks];
+  }
+
+  it('looks at bytes and placement once for each build of macOS', async () => {
+    const root = await registered(asApple);
+    expect(await placed(root, '24F74')).toEqual(['written', 1]);
+    expect(await placed(root, '24F74')).toEqual(['used', 0]);
+    expect(await placed(root, '25A1')).toEqual(['written', 1]);
+    expect(await placed(root, '24F74')).toEqual(['written', 1]);
+    expect(await placed(root, null)).toEqual(['not-ours', 1]);
+    // No Python runtime has coremltools null, so that none takes this for its own check.
+    expect((await readStamp(root)).key).toMatchObject({ macos_build: '24F74', coremltools: null });
+  });
+
+  it('keeps no stamp of a placement that was refused, and believes none of other bytes', async () => {
+    const root = await registered(asApple);
+    const refuse = async (): Promise<void> => Promise.reject(new Error('elsewhere'));
+    await expect(placed(root, '24F74', refuse)).rejects.toThrow('elsewhere');
+    expect(await placed(root, '24F74')).toEqual(['written', 1]);
+    await writeFile(join(artifactFolder(root, KEY), WEIGHTS), 'WEIGHTS');
+    expect(await codeOf(() => placed(root, '24F74'))).toBe('TREE_MISMATCH');
   });
 });

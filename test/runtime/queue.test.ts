@@ -91,4 +91,25 @@ describe('a device queue', () => {
     await closing;
     await queue.close();
   });
+
+  it('estimates from what it has measured, and forgets what left', async () => {
+    const queue = new DeviceQueue(5);
+    expect([queue.estimate(10), queue.backlogMs]).toEqual([null, 0]);
+    await queue.run(async () => undefined, undefined, 10);
+    const rate = queue.estimate(1)!;
+    expect(rate).toBeGreaterThan(0);
+    const first = gate();
+    const running = queue.run(first.work, undefined, 10);
+    const controller = new AbortController();
+    const waiting = queue.run(async () => undefined, controller.signal, 30);
+    expect(queue.backlogMs).toBeCloseTo(40 * rate);
+    controller.abort(new Error('left'));
+    await expect(waiting).rejects.toThrow('left');
+    expect(queue.backlogMs).toBeCloseTo(10 * rate);
+    const failing = queue.run(async () => Promise.reject(new Error('no')), undefined, 5);
+    first.open();
+    await running;
+    await expect(failing).rejects.toThrow('no');
+    expect(queue.backlogMs).toBe(0);
+  });
 });
