@@ -138,10 +138,14 @@ export async function openRegular(path: string): Promise<OpenedFile> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
     throw isSystemError(error) ? unreadable(path, `the archive can't be opened: ${error.message}`, error) : error;
   });
-  const found = await file.stat();
-  if (found.isFile()) return { path, file, size: found.size };
-  await file.close();
-  throw unreadable(path, 'the archive is no regular file');
+  try {
+    const found = await file.stat();
+    if (found.isFile()) return { path, file, size: found.size };
+    throw unreadable(path, 'the archive is no regular file');
+  } catch (error) {
+    await file.close();
+    throw isSystemError(error) ? unreadable(path, `the archive can't be looked at: ${error.message}`, error) : error;
+  }
 }
 
 const unreadable = (path: string, message: string, cause?: unknown): ArchiveError =>

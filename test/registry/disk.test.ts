@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { bundle, ended, startChild } from '../child.js';
 import { workspace } from '../workspace.js';
+import { ARCHIVE_OPERATIONS } from './archive-operations.js';
 import { OPERATIONS } from './operations.js';
 
 const folder = workspace();
@@ -11,8 +12,10 @@ const CALLS = bundle('registry/children/calls.ts');
 const DISK = bundle('registry/children/disk.ts');
 
 // R23: EIO is the disk's, EACCES the administrator's.
-describe.each(Object.keys(OPERATIONS))('%s', (name) => {
-  const codes = ['replace', 'quarantine', 'restore', 'prune'].includes(name) ? ['EIO', 'EACCES'] : ['EIO'];
+describe.each(Object.keys({ ...OPERATIONS, ...ARCHIVE_OPERATIONS }))('%s', (name) => {
+  const codes = ['replace', 'quarantine', 'restore', 'prune', 'import', 'export'].includes(name)
+    ? ['EIO', 'EACCES']
+    : ['EIO'];
 
   it.each(codes)('is sound whichever call of the file system gives %s', async (code) => {
     const child = await ended(startChild(CALLS, [folder(), name, code]));

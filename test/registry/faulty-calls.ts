@@ -22,7 +22,7 @@ const PROMISES = [
   'writeFile',
 ];
 const SYNC = ['fstatSync', 'lstatSync', 'openSync', 'readFileSync', 'readdirSync', 'statSync'];
-const HANDLE = ['read', 'readFile', 'stat', 'sync'];
+const HANDLE = ['datasync', 'read', 'readFile', 'stat', 'sync', 'write'];
 
 /**
  * Puts a watch before the calls of node:fs that the store makes, in this whole process; gives what takes it away. Jest

@@ -1,17 +1,18 @@
 import { readdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it } from '@jest/globals';
+import { writeArchive } from '../../registry/archive/write.js';
 import { artifactFolder, quarantineFolder, stagingFolder } from '../../registry/paths.js';
 import { executePrune, planPrune } from '../../registry/prune.js';
 import { bundle, ended, startChild } from '../child.js';
 import { workspace } from '../workspace.js';
-import { KEY, writeArtifact } from './artifact.js';
+import { FILES, KEY, writeArtifact } from './artifact.js';
 import { served } from './operations.js';
 
 const folder = workspace();
 const CHILD = bundle('registry/children/stress.ts');
 const ROUNDS = 12;
-const ROLES = ['build', 'force', 'rude', 'verify', 'load', 'read', 'quarantine', 'prune'];
+const ROLES = ['build', 'import', 'rude', 'verify', 'load', 'read', 'quarantine', 'prune'];
 
 const entries = (path: string): Promise<string[]> => readdir(path).catch(() => []);
 
@@ -26,9 +27,13 @@ function readReports(outputs: readonly string[]) {
 }
 
 // R04, R07, R11, R20: at each instant the old artifact or a new one, whole, whoever does what beside.
-it('serves a whole artifact to everybody while eight processes build, check, load and prune, and some are killed', async () => {
+it('serves a whole artifact to everybody while eight processes build, import, check, load and prune, and some are killed', async () => {
   const root = folder();
   await writeArtifact(artifactFolder(root, KEY));
+  const other = join(folder(), 'other');
+  await writeArtifact(other, { ...FILES, 'model.mil': '0 0' });
+  const writing = { threads: 0, signal: new AbortController().signal };
+  await writeArchive(KEY, other, join(root, 'import.tar.gz'), writing);
   const working = ROLES.map((role) => ended(startChild(CHILD, [root, role, String(ROUNDS)])));
   const killed: (string | null)[] = [];
   for (let round = 0; round < 8; round++)

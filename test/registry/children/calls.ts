@@ -2,11 +2,12 @@
 // OPERATION CODE. Prints what must not be, and how many calls there were.
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { ARCHIVE_OPERATIONS, sumsFit } from '../archive-operations.js';
 import { skipFlushes, watchCalls } from '../faulty-calls.js';
 import { OPERATIONS, served, wholeCopies } from '../operations.js';
 
 const [folder, name, code] = process.argv.slice(2) as [string, string, string];
-const { prepare, run, serves, keeps } = OPERATIONS[name]!;
+const { prepare, run, serves, keeps } = { ...OPERATIONS, ...ARCHIVE_OPERATIONS }[name]!;
 
 /** Runs the operation with one call failing; gives the call's name, undefined when there were fewer calls. */
 async function runWithout(root: string, failing: number): Promise<string | undefined> {
@@ -35,7 +36,8 @@ for (let call = 0; ; call++) {
   const failed = await runWithout(root, call);
   const found = await served(root);
   const isLost = keeps && (await wholeCopies(root)) === 0;
-  if (!serves.includes(found) || isLost) report({ call, failed, found, isLost });
+  const isFalse = !(await sumsFit(root));
+  if (!serves.includes(found) || isLost || isFalse) report({ call, failed, found, isLost, isFalse });
   rmSync(root, { recursive: true });
   if (failed !== undefined) continue;
   report({ calls: call });

@@ -17,6 +17,7 @@ import { type StoreSteps, storeSteps } from '../../../registry/steps.js';
 import { hashTree } from '../../../registry/tree.js';
 import { verifyListing } from '../../../registry/verify-listing.js';
 import { writeTree } from '../../files.js';
+import { importInto } from '../archive-operations.js';
 import { FILES, KEY, writeArtifact } from '../artifact.js';
 import { stepsWith } from '../faulty-steps.js';
 
@@ -56,6 +57,8 @@ function fatal(round: number): StoreSteps {
 const ROLES: Readonly<Record<string, (round: number) => Promise<unknown>>> = {
   build: (round) => locked(() => build(round, false)),
   force: (round) => locked(() => build(round, true)),
+  // What another machine built, first into an empty place, then over whatever is there.
+  import: (round) => locked(() => importInto(root, join(root, 'import.tar.gz'), round % 2 === 1)),
   // Without the lock: one rename decides all the same.
   rude: (round) => build(round, true),
   killed: (round) => build(round, true, fatal(round)),
