@@ -1,5 +1,5 @@
 // The stress test of test/registry/stress.test.ts for as long as you like: node bench/stress.mjs [SECONDS, default 60]
-// Eight processes build, check, load, prune and quarantine one artifact, a ninth is killed in the middle of a
+// Eight processes build, import, check, load, prune and quarantine one artifact, a ninth is killed in the middle of a
 // replacement, again and again. Ends with exit code 1 when anybody saw something that must not be.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -59,8 +59,9 @@ function run(role, limit, round = 0) {
 }
 
 await run('force', '1');
+await run('archive', '1');
 const started = performance.now();
-const roles = ['build', 'force', 'rude', 'verify', 'load', 'read', 'quarantine', 'prune'];
+const roles = ['build', 'import', 'rude', 'verify', 'load', 'read', 'quarantine', 'prune'];
 const working = Promise.all(roles.map((role) => run(role, `${seconds}s`)));
 for (let round = 0; performance.now() - started < seconds * 1000; round++) await run('killed', '1', round);
 await working;

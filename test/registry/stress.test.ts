@@ -1,12 +1,11 @@
 import { readdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { writeArchive } from '../../registry/archive/write.js';
 import { artifactFolder, quarantineFolder, stagingFolder } from '../../registry/paths.js';
 import { executePrune, planPrune } from '../../registry/prune.js';
 import { bundle, ended, startChild } from '../child.js';
 import { workspace } from '../workspace.js';
-import { FILES, KEY, writeArtifact } from './artifact.js';
+import { KEY, writeArtifact } from './artifact.js';
 import { served } from './operations.js';
 
 const folder = workspace();
@@ -30,10 +29,7 @@ function readReports(outputs: readonly string[]) {
 it('serves a whole artifact to everybody while eight processes build, import, check, load and prune, and some are killed', async () => {
   const root = folder();
   await writeArtifact(artifactFolder(root, KEY));
-  const other = join(folder(), 'other');
-  await writeArtifact(other, { ...FILES, 'model.mil': '0 0' });
-  const writing = { threads: 0, signal: new AbortController().signal };
-  await writeArchive(KEY, other, join(root, 'import.tar.gz'), writing);
+  await ended(startChild(CHILD, [root, 'archive', '1']));
   const working = ROLES.map((role) => ended(startChild(CHILD, [root, role, String(ROUNDS)])));
   const killed: (string | null)[] = [];
   for (let round = 0; round < 8; round++)

@@ -2,6 +2,7 @@
 // `<seconds>s`. Prints a line of JSON for everything that must not happen, and ends with the number of rounds.
 import { mkdir, rename, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeArchive } from '../../../registry/archive/write.js';
 import { commitArtifact } from '../../../registry/commit.js';
 import { readWhole } from '../../../registry/generation.js';
 import { listArtifacts } from '../../../registry/list.js';
@@ -25,6 +26,7 @@ const [root, role, limit] = process.argv.slice(2) as [string, string, string];
 const signal = new AbortController().signal;
 const now = (): Date => new Date();
 const WEIGHTS = 'w'.repeat(80 << 10);
+const ARCHIVE = join(root, 'import.tar.gz');
 /** Above every process id, so that it is the id of none. */
 const DEAD = 4_194_305;
 
@@ -57,8 +59,9 @@ function fatal(round: number): StoreSteps {
 const ROLES: Readonly<Record<string, (round: number) => Promise<unknown>>> = {
   build: (round) => locked(() => build(round, false)),
   force: (round) => locked(() => build(round, true)),
+  archive: () => writeArchive(KEY, artifactFolder(root, KEY), ARCHIVE, { threads: 0, signal }),
   // What another machine built, first into an empty place, then over whatever is there.
-  import: (round) => locked(() => importInto(root, join(root, 'import.tar.gz'), round % 2 === 1)),
+  import: (round) => locked(() => importInto(root, ARCHIVE, round % 2 === 1)),
   // Without the lock: one rename decides all the same.
   rude: (round) => build(round, true),
   killed: (round) => build(round, true, fatal(round)),
