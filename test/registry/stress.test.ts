@@ -41,7 +41,7 @@ it('serves a whole artifact to everybody while eight processes build, import, ch
   expect(rounds).toBe(ROLES.length * ROUNDS);
   expect(killed).toEqual(Array(8).fill('SIGKILL'));
 
-  expect(await served(root)).toMatch(/^\d+ \d+$/);
+  expect(await served(root)).toMatch(/^(\d+ \d+|program\(1\.3\)\n)$/);
   expect(await entries(quarantineFolder(root))).toEqual([]);
   const rules = { superseded: false, quarantined: false, now: new Date(Date.now() + 7200_000) };
   const { entries: left } = await planPrune(root, rules);

@@ -4,6 +4,7 @@ import { mkdir, rename, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeArchive } from '../../../registry/archive/write.js';
 import { commitArtifact } from '../../../registry/commit.js';
+import { StoreError } from '../../../registry/errors.js';
 import { readWhole } from '../../../registry/generation.js';
 import { listArtifacts } from '../../../registry/list.js';
 import { lockTarget } from '../../../registry/lock.js';
@@ -62,9 +63,9 @@ const ROLES: Readonly<Record<string, (round: number) => Promise<unknown>>> = {
   archive: () => writeArchive(KEY, artifactFolder(root, KEY), ARCHIVE, { threads: 0, signal }),
   // What another machine built, first into an empty place, then over whatever is there.
   import: (round) => locked(() => importInto(root, ARCHIVE, round % 2 === 1)),
-  // Without the lock: one rename decides all the same.
-  rude: (round) => build(round, true),
-  killed: (round) => build(round, true, fatal(round)),
+  // Without the lock: one rename decides all the same, and an install at the registered path is not disturbed.
+  rude: (round) => build(round, true).catch(unlessOccupied),
+  killed: (round) => build(round, true, fatal(round)).catch(unlessOccupied),
   verify: async () => {
     for (const row of await listArtifacts(root)) {
       const { problem } = await verifyListing(root, row);
@@ -91,6 +92,10 @@ const ROLES: Readonly<Record<string, (round: number) => Promise<unknown>>> = {
     );
   },
 };
+
+function unlessOccupied(error: unknown): void {
+  if (!(error instanceof StoreError && error.code === 'TARGET_OCCUPIED')) throw error;
+}
 
 /** What a dead build leaves, two hours old. */
 async function litter(round: number): Promise<void> {
