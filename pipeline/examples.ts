@@ -28,8 +28,21 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'serve --model auto laya-typed-decisions --port 8000',
     'LAYA_API_KEY=... laya-artifacts serve --host 0.0.0.0 --allow-remote',
   ],
-  fetch: ['fetch --list', 'fetch laya-tiny --repo owner/artifacts', 'fetch laya --length 64 --revision <commit>'],
-  publish: ['publish laya-tiny --repo owner/artifacts --dry-run', 'publish laya-tiny --repo owner/artifacts --create'],
+  fetch: [
+    'fetch --list',
+    'fetch laya-tiny --repo owner/artifacts',
+    'fetch laya --length 64 --revision <commit>',
+    'fetch laya-tiny --require-signature --policy trusted.json',
+  ],
+  publish: [
+    'publish laya-tiny --repo owner/artifacts --dry-run',
+    'publish laya-tiny --repo owner/artifacts --create',
+    'publish laya-tiny --repo owner/artifacts --sign',
+  ],
+  'verify-provenance': [
+    'verify-provenance laya-tiny-L64.tar.gz',
+    'verify-provenance laya-L64.tar.gz --policy trusted.json --json',
+  ],
   prune: ['prune', 'prune --superseded --yes'],
   provenance: ['provenance laya-tiny', 'provenance laya-tiny --length 64 --json'],
   reproduce: ['reproduce laya-tiny --length 64'],

@@ -1,26 +1,23 @@
-import { join } from 'node:path';
 import { commitSet, type StagedArtifact } from '../registry/commit-set.js';
-import { writeFileDurably } from '../registry/durable.js';
 import { checkListed, type HubAccess, type OpenedIndex } from '../registry/index/repository.js';
 import { bucketsIn, nothingPublished, selectEntries } from '../registry/index/select.js';
 import { locateArtifact } from '../registry/locate.js';
 import type { BuildLock } from '../registry/lock.js';
 import type { ModelSpec } from '../registry/models.js';
-import { type ArtifactKey, artifactFolder, COMPILED, MANIFEST } from '../registry/paths.js';
+import { type ArtifactKey, artifactFolder } from '../registry/paths.js';
 import { findProblem, moveToQuarantine } from '../registry/quarantine.js';
-import { shareFiles } from '../registry/sharing.js';
+import { readArtifact } from '../registry/read.js';
+import { isTrusted } from '../registry/signature/policy.js';
 import { openStaging, type Staging, storeAccess } from '../registry/staging.js';
-import { lookAt } from '../registry/stamps.js';
-import { checkProvenWith } from '../runtime/checkpoint-pins.js';
+import type { SignatureIdentity } from '../schemas/generated/types.js';
 import { InterruptedError } from './errors.js';
 import type { Context } from './events.js';
+import { proveAll } from './fetch-prove.js';
 import { BUILD_HINT, checkProvable, openSource, profileChoice, type Source } from './fetch-source.js';
 import { explainHub } from './hub.js';
-import { proveImport, reject } from './import.js';
 import { lockArtifact } from './lock.js';
-import { isRefusal } from './report.js';
+import { authenticate, type Trust } from './stages/authenticate.js';
 import { download, sourceOf } from './stages/download.js';
-import { resolve } from './stages/resolve.js';
 import type { Unpacked } from './stages/unpack.js';
 import { Stopwatch } from './stopwatch.js';
 import type { Toolchain } from './toolchain/toolchain.js';
@@ -34,6 +31,8 @@ export interface FetchOrder extends Source {
   readonly profile?: string;
   /** Also fetch what is registered and whole, and take its place. */
   readonly force: boolean;
+  /** By whom every archive has to be signed; what is registered without that is fetched again. */
+  readonly trust?: Trust;
   /** A local checkpoint folder in place of the pinned one. */
   readonly checkpoint?: string;
   readonly toolchain: Toolchain;
@@ -49,6 +48,8 @@ export interface FetchRow {
   readonly source?: string;
   readonly artifact_sha256?: string;
   readonly bytes?: number;
+  /** Who signed the archive, where that was required. */
+  readonly signature?: SignatureIdentity;
   readonly code?: string;
   readonly reason?: string;
 }
@@ -107,15 +108,16 @@ interface Missing {
 }
 
 /** Rows of what may stay, and what has to be fetched. A corrupt copy is in quarantine afterwards. */
-async function inspect({ model, force }: FetchOrder, buckets: readonly number[], { root, now, emit }: Context) {
+async function inspect({ model, force, trust }: FetchOrder, buckets: readonly number[], { root, now, emit }: Context) {
   const rows: FetchRow[] = [];
   const missing: Missing[] = [];
   for (const bucket of buckets) {
     const key = { model, bucket };
     const folder = await locateArtifact(root, key);
     const problem = folder === undefined ? undefined : await findProblem(root, key);
-    if (folder !== undefined && !problem && !force) {
-      rows.push({ bucket, outcome: 'already-registered', path: folder });
+    const signature = folder !== undefined && !problem && trust ? await signerOf(key, folder, trust) : undefined;
+    if (folder !== undefined && !problem && !force && (!trust || signature)) {
+      rows.push({ bucket, outcome: 'already-registered', path: folder, ...(signature ? { signature } : {}) });
       continue;
     }
     if (problem) {
@@ -125,6 +127,14 @@ async function inspect({ model, force }: FetchOrder, buckets: readonly number[],
     missing.push({ bucket, replace: folder !== undefined && !problem });
   }
   return { rows, missing };
+}
+
+/** The trusted signer that a registered artifact's manifest names; undefined where it names none. */
+async function signerOf(key: ArtifactKey, folder: string, { policy }: Trust): Promise<SignatureIdentity | undefined> {
+  const { manifest } = await readArtifact(key, folder);
+  const { signature } = (manifest.imported ?? {}) as { signature?: SignatureIdentity };
+  if (!signature || !isTrusted(policy, signature)) return undefined;
+  return { identity: signature.identity, issuer: signature.issuer };
 }
 
 async function lockAll(model: ModelSpec, buckets: readonly number[], context: Context): Promise<BuildLock[]> {
@@ -161,7 +171,7 @@ interface SetOrder {
 
 async function fetchSet(set: SetOrder, staging: Staging, watch: Stopwatch, context: Context): Promise<FetchRow[]> {
   const { order, opened, hub, missing, locks } = set;
-  const { model, toolchain, checkpoint } = order;
+  const { model, toolchain, checkpoint, trust } = order;
   const buckets = missing.map(({ bucket }) => bucket);
   const entries = selectEntries(opened.index, opened.where, model, buckets, profileChoice(order));
   for (const entry of entries) {
@@ -169,8 +179,12 @@ async function fetchSet(set: SetOrder, staging: Staging, watch: Stopwatch, conte
     checkListed(entry, opened);
   }
   const more = checkpoint === undefined ? {} : { checkpoint };
-  const fetched = watch.stage(download, { order: { model, entries, opened, hub, toolchain, ...more }, staging });
-  const unpacked = await fetched.catch((error: unknown) => {
+  const bring = async () => {
+    const signed = trust && (await watch.stage(authenticate, { entries, opened, hub, trust }));
+    const wanted = { model, entries, opened, hub, toolchain, ...more, ...(signed ? { signed } : {}) };
+    return watch.stage(download, { order: wanted, staging });
+  };
+  const unpacked = await bring().catch((error: unknown) => {
     throw explainHub(error, `prebuilt artifacts of ${order.repo} at ${opened.place.revision}`, BUILD_HINT);
   });
   const refused = await proveAll(
@@ -197,40 +211,22 @@ async function fetchSet(set: SetOrder, staging: Staging, watch: Stopwatch, conte
   return unpacked.map((one, i) => rowOf(one, sources[i]!, outcomes[i]!, context));
 }
 
-/** The gates on every model in staging, each manifest completed there; the first refusal ends it. */
-async function proveAll(
-  all: readonly Unpacked[],
-  build: Parameters<typeof resolve>[0],
-  staging: Staging,
-  watch: Stopwatch,
-  context: Context,
-): Promise<{ unpacked: Unpacked; record: { path: string; code: string; reason: string } } | undefined> {
-  const resolved = await watch.stage(resolve, build);
-  for (const unpacked of all) {
-    const { key, folder, archive } = unpacked;
-    const model = join(folder, COMPILED);
-    watch.startBucket(key.bucket);
-    checkProvenWith({ key, folder, model, manifest: archive.manifest }, resolved.files);
-    await shareFiles(context.root, key, model, archive.tree);
-    const { own: look } = await lookAt(model);
-    const candidate = { resolved, bucket: key.bucket, model, temp: staging.temp };
-    try {
-      const text = await proveImport(unpacked, candidate, look, watch, context);
-      await writeFileDurably(join(folder, MANIFEST), text);
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      return { unpacked, record: await reject(key, watch.running ?? 'fetch', error, context) };
-    }
-  }
-  return undefined;
-}
-
 function rowOf(
-  { key, archive }: { key: ArtifactKey; archive: Unpacked['archive'] },
+  { order, key, archive }: Unpacked,
   source: string,
   outcome: FetchRow['outcome'],
   { root }: Context,
 ): FetchRow {
   const { v1, bytes } = archive.tree;
-  return { bucket: key.bucket, outcome, path: artifactFolder(root, key), source, artifact_sha256: v1, bytes };
+  const { signature: signer } = order;
+  const signature = signer && { signature: { identity: signer.identity, issuer: signer.issuer } };
+  return {
+    bucket: key.bucket,
+    outcome,
+    path: artifactFolder(root, key),
+    source,
+    artifact_sha256: v1,
+    bytes,
+    ...signature,
+  };
 }

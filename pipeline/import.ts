@@ -134,6 +134,7 @@ export async function proveImport(
     at: context.now().toISOString(),
     from: order.from ?? basename(order.file),
     archive_sha256: archive.sha256,
+    ...(order.signature === undefined ? {} : { signature: order.signature }),
     platform: order.toolchain.platform(archive.manifest.platform.coremltools ?? 'unknown'),
     placement,
     parity: figures,

@@ -1,12 +1,17 @@
+import { readFile } from 'node:fs/promises';
 import { HubError } from '../registry/hub/errors.js';
+import { hubPlace } from '../registry/hub/layout.js';
 import { fetchListing, type HubFile } from '../registry/hub/listing.js';
 import { headCommit } from '../registry/hub/revision.js';
 import { INDEX, mergeIndex, says } from '../registry/index/prebuilt.js';
-import { type HubAccess, openIndex, staleEntry } from '../registry/index/repository.js';
+import { bringFile, type HubAccess, openIndex, staleEntry } from '../registry/index/repository.js';
 import type { ArtifactKey } from '../registry/paths.js';
+import { bundlePath, isBundleSize } from '../registry/signature/file.js';
+import { statementOf, statementText } from '../registry/signature/statement.js';
 import type { PrebuiltIndex } from '../schemas/generated/types.js';
 import { PublishError } from './errors.js';
 import type { Packed } from './stages/pack.js';
+import type { Sign } from './stages/sign.js';
 
 /** What is to be published, and where. */
 export interface PublishOrder {
@@ -18,6 +23,8 @@ export interface PublishOrder {
   readonly isPrivate: boolean;
   readonly tag?: string;
   readonly dryRun: boolean;
+  /** Without it nothing is signed, and the signature of an archive that is replaced goes. */
+  readonly sign?: Sign;
 }
 
 /** What is done about one archive: its entry is new, takes the place of another, or is there already. */
@@ -29,6 +36,8 @@ export interface PublishRow {
   readonly bytes: number;
   readonly archive_sha256: string;
   readonly artifact_sha256: string;
+  /** What is done about the bundle beside it; null where there is none. */
+  readonly signature: 'add' | 'keep' | 'remove' | null;
 }
 
 /** The branch as it was read, at one commit. */
@@ -45,6 +54,10 @@ export interface Plan {
   readonly rows: readonly PublishRow[];
   /** Archives that the head does not have at their paths. */
   readonly uploads: readonly Packed[];
+  /** Archives that are to be signed. */
+  readonly unsigned: readonly Packed[];
+  /** Paths of bundles that are about archives which are replaced. */
+  readonly orphans: readonly string[];
   readonly isDone: boolean;
 }
 
@@ -68,18 +81,62 @@ export async function readHead(order: PublishOrder, hub: HubAccess): Promise<Hea
   }
 }
 
-/** What has to change so that the head has these archives and their entries. */
-export function makePlan(head: Head, packed: readonly Packed[], now: Date): Plan {
+/**
+ * Digests of the archives whose own statement the head has in a bundle already, whoever signed it; undefined when nothing
+ * is to be signed. Throws HubError.
+ */
+export async function readStated(
+  { repo, sign }: PublishOrder,
+  { commit, listing }: Head,
+  packed: readonly Packed[],
+  { transport, cacheDir }: HubAccess,
+): Promise<ReadonlySet<string> | undefined> {
+  if (!sign) return undefined;
+  const { payloadOf } = await import('../registry/signature/bundle.js');
+  const stated = new Set<string>();
+  for (const { entry, manifest, sha256 } of packed) {
+    const file = listing.find(({ path }) => path === bundlePath(entry.path));
+    if (!file || !isBundleSize(file.size)) continue;
+    const bytes = await readFile(await bringFile(transport, hubPlace(cacheDir, { repo, revision: commit! }), file));
+    if (payloadOf(bytes) === statementText(statementOf(manifest, { sha256 }))) stated.add(sha256);
+  }
+  return stated;
+}
+
+/** What has to change so that the head has these archives, their entries and, with `stated`, their signatures. */
+export function makePlan(
+  head: Head,
+  packed: readonly Packed[],
+  now: Date,
+  stated: ReadonlySet<string> | undefined,
+): Plan {
   const entries = packed.map(({ entry }) => entry);
   const index = mergeIndex(head.index, entries, now);
   const uploads = packed.filter(({ entry }) => staleEntry(entry, head.listing) !== undefined);
-  const rows = packed.map(({ key, entry }): PublishRow => {
+  const unsigned = stated ? packed.filter(({ sha256 }) => !stated.has(sha256)) : [];
+  const isListed = (bundle: string): boolean => head.listing.some(({ path }) => path === bundle);
+  const orphans = stated ? [] : uploads.map(({ entry }) => bundlePath(entry.path)).filter(isListed);
+  const rows = packed.map((one): PublishRow => {
+    const { key, entry } = one;
     const before = head.index?.artifacts.find(({ path }) => path === entry.path);
     const { path, bytes, archive_sha256, artifact_sha256 } = entry;
     const action = says(before, entry) ? 'keep' : before ? 'replace' : 'add';
-    return { model: key.model.name, bucket: key.bucket, action, path, bytes, archive_sha256, artifact_sha256 };
+    const bundle = bundlePath(path);
+    const kept = orphans.includes(bundle) ? 'remove' : isListed(bundle) ? 'keep' : null;
+    const signature = unsigned.includes(one) ? 'add' : kept;
+    return {
+      model: key.model.name,
+      bucket: key.bucket,
+      action,
+      path,
+      bytes,
+      archive_sha256,
+      artifact_sha256,
+      signature,
+    };
   });
-  return { head, index, rows, uploads, isDone: index === head.index && uploads.length === 0 };
+  const isDone = index === head.index && uploads.length === 0 && unsigned.length === 0;
+  return { head, index, rows, uploads, unsigned, orphans, isDone };
 }
 
 /** Entries of others whose archives are not there. */

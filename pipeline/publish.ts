@@ -8,6 +8,7 @@ import type { HubTransport } from '../registry/hub/transport.js';
 import { uploadLarge } from '../registry/hub/upload.js';
 import { INDEX, indexText } from '../registry/index/prebuilt.js';
 import { type HubAccess, staleEntry } from '../registry/index/repository.js';
+import { bundlePath } from '../registry/signature/file.js';
 import { openStaging, storeAccess } from '../registry/staging.js';
 import { InterruptedError, PublishError } from './errors.js';
 import type { Context } from './events.js';
@@ -19,8 +20,10 @@ import {
   type PublishOrder,
   type PublishRow,
   readHead,
+  readStated,
 } from './publish-plan.js';
 import { type Packed, pack } from './stages/pack.js';
+import { sign } from './stages/sign.js';
 import { Stopwatch } from './stopwatch.js';
 
 export interface PublishReport {
@@ -41,8 +44,8 @@ const RACES = 10;
 
 /**
  * Packs registered artifacts, verified on the way, and publishes archives and index as one commit on top of the branch's
- * head (docs/publishing.md). A lost race is run again on the new head; after an error that leaves open what happened,
- * the head tells. Throws PublishError, HubError, IndexError, Artifact*Error.
+ * head (docs/publishing.md), signed where the order says so. A lost race is run again on the new head; after an error
+ * that leaves open what happened, the head tells. Throws PublishError, SigningError, HubError, IndexError, Artifact*Error.
  */
 export async function publishArtifacts(order: PublishOrder, hub: HubAccess, context: Context): Promise<PublishReport> {
   const watch = new Stopwatch(context);
@@ -75,6 +78,12 @@ export async function publishArtifacts(order: PublishOrder, hub: HubAccess, cont
   }
 }
 
+/** What earlier attempts brought about, by the archives' digests. */
+interface Sent {
+  readonly uploaded: Set<string>;
+  readonly bundles: Map<string, string>;
+}
+
 interface Published {
   readonly outcome: PublishReport['outcome'];
   readonly plan: Plan;
@@ -87,8 +96,11 @@ async function publish(
   hub: HubAccess,
   context: Context,
 ): Promise<Published> {
-  const uploaded = new Set<string>();
-  const lookUp = async (): Promise<Plan> => makePlan(await readHead(order, hub), packed, context.now());
+  const sent: Sent = { uploaded: new Set(), bundles: new Map() };
+  const lookUp = async (): Promise<Plan> => {
+    const head = await readHead(order, hub);
+    return makePlan(head, packed, context.now(), await readStated(order, head, packed, hub));
+  };
   for (let race = 1, before = false; ; race++, before = true) {
     try {
       return await hub.transport.retrying(async () => {
@@ -96,7 +108,7 @@ async function publish(
         if (plan.isDone) return { plan, outcome: before ? 'published' : 'unchanged', commit: plan.head.commit };
         if (order.dryRun) return { plan, outcome: 'planned', commit: plan.head.commit };
         before = true;
-        return commitPlan(order, plan, uploaded, hub, context);
+        return commitPlan(order, plan, sent, hub, context);
       });
     } catch (error) {
       if (!(error instanceof HubError) || order.dryRun) throw error;
@@ -111,26 +123,32 @@ async function publish(
 async function commitPlan(
   order: PublishOrder,
   plan: Plan,
-  uploaded: Set<string>,
+  { uploaded, bundles }: Sent,
   { transport }: HubAccess,
   context: Context,
 ): Promise<Published> {
   const { repo, branch } = order;
-  const { head, index, uploads } = plan;
+  const { head, index, uploads, unsigned, orphans: removed } = plan;
+  if (order.sign) await sign({ packed: unsigned, by: order.sign, known: bundles }, context);
   const parent = head.commit ?? (await makeRepository(order, transport));
   const fresh = uploads.filter(({ sha256 }) => !uploaded.has(sha256));
   await uploadAll(order, fresh, transport, context);
   for (const { sha256 } of fresh) uploaded.add(sha256);
-  const text = indexText(index);
+  const signatures = unsigned.map(({ entry, sha256 }) => ({
+    target: bundlePath(entry.path),
+    text: bundles.get(sha256)!,
+  }));
+  const texts = [...signatures, { target: INDEX, text: indexText(index) }];
   const commit = await makeCommit(transport, {
     repo,
     branch,
     parent,
     message: messageOf(plan.rows),
     large: uploads.map((one) => ({ ...one, target: one.entry.path })),
-    texts: [{ target: INDEX, text }],
+    texts,
+    removed,
   });
-  await readBack(transport, { repo, revision: commit }, uploads, text);
+  await readBack(transport, { repo, revision: commit }, uploads, texts);
   return { plan, outcome: 'published', commit };
 }
 
@@ -163,15 +181,17 @@ async function readBack(
   transport: HubTransport,
   at: { repo: string; revision: string },
   uploads: readonly Packed[],
-  text: string,
+  texts: readonly { readonly target: string; readonly text: string }[],
 ): Promise<void> {
   const listing = await fetchListing(transport, at);
   const wrong = uploads.flatMap(({ entry }) => {
     const found = staleEntry(entry, listing);
     return found === undefined ? [] : [`${entry.path}: ${found}`];
   });
-  const index = listing.find(({ path }) => path === INDEX);
-  if (index?.blobId !== gitSha1(Buffer.from(text))) wrong.push(`${INDEX}: ${index ? 'other bytes' : 'missing'}`);
+  for (const { target, text } of texts) {
+    const found = listing.find(({ path }) => path === target);
+    if (found?.blobId !== gitSha1(Buffer.from(text))) wrong.push(`${target}: ${found ? 'other bytes' : 'missing'}`);
+  }
   if (wrong.length === 0) return;
   throw new PublishError('PUBLISH_UNVERIFIED', 'the hub does not have what was just committed', {
     where: `${at.repo}@${at.revision}`,

@@ -45,6 +45,8 @@ export const stampsFolder = (root: string): string => join(verifiedFolder(root),
 export const checkpointStampsFolder = (root: string): string => join(verifiedFolder(root), 'checkpoints');
 /** The newest index that was read from each branch of a repository. */
 export const indexesFolder = (root: string): string => join(verifiedFolder(root), 'indexes');
+/** Trust roots that signatures are judged by. */
+export const trustFolder = (root: string): string => join(root, 'trust');
 export const portableModelsFolder = (root: string): string => join(verifiedFolder(root), 'portable');
 
 /** Identity of one artifact: a model at its pinned revision, and a bucket. */

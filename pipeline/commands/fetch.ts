@@ -12,8 +12,9 @@ import { openHub } from '../hub.js';
 import type { GlobalOptions } from '../options.js';
 import { bytesText, table } from '../text.js';
 import { portableToolchain } from '../toolchain/portable.js';
+import { requiredTrust, type TrustOptions } from '../trust.js';
 
-interface FetchOptions extends GlobalOptions {
+interface FetchOptions extends GlobalOptions, TrustOptions {
   readonly length?: readonly string[];
   readonly repo?: string;
   readonly revision?: string;
@@ -22,6 +23,7 @@ interface FetchOptions extends GlobalOptions {
   readonly list?: boolean;
   readonly force?: boolean;
   readonly allowRollback?: boolean;
+  readonly requireSignature?: boolean;
   readonly checkpoint?: string;
 }
 
@@ -55,11 +57,13 @@ async function chooseOrders(
   const { profile, checkpoint } = options;
   if (options.all && options.length)
     throw new UsageError('USAGE', '--all and --length exclude each other', { hint: 'leave one of them out' });
+  const trust = await requiredTrust(options, context);
   const common = {
     ...source,
     force: options.force === true,
     toolchain: portableToolchain(),
     ...(profile === undefined ? {} : { profile }),
+    ...(trust === undefined ? {} : { trust }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
   };
   if (name !== undefined) {
@@ -129,7 +133,10 @@ function reportText({ model, repo, commit, rows, seconds }: FetchReport): string
     bytes === undefined ? '-' : bytesText(bytes),
     code ? `${RESULTS[outcome]}: ${code}` : RESULTS[outcome],
   ]);
-  const notes = rows.flatMap(({ path, reason }) => (reason ? [`${path}: ${reason}`] : []));
+  const signed = rows.flatMap(({ bucket, signature }) =>
+    signature ? [`L${bucket} is signed by ${signature.identity} (${signature.issuer})`] : [],
+  );
+  const notes = [...signed, ...rows.flatMap(({ path, reason }) => (reason ? [`${path}: ${reason}`] : []))];
   const end = commit === null ? 'nothing had to be fetched' : `${repo} at ${commit}, ${seconds.toFixed(1)} s`;
   return [table(['ARTIFACT', 'SIZE', 'RESULT'], lines), ...notes, end].join('\n');
 }

@@ -1,5 +1,6 @@
 import { ArtifactMissingError } from '../../registry/errors.js';
-import { parseToken } from '../../registry/hub/settings.js';
+import { hubFetch } from '../../registry/hub/fetch.js';
+import { hubSettings, parseToken } from '../../registry/hub/settings.js';
 import { listArtifacts } from '../../registry/list.js';
 import { requireArtifact } from '../../registry/locate.js';
 import { findModel } from '../../registry/models.js';
@@ -11,6 +12,7 @@ import { openHub } from '../hub.js';
 import type { GlobalOptions } from '../options.js';
 import { type PublishReport, publishArtifacts } from '../publish.js';
 import type { PublishRow } from '../publish-plan.js';
+import type { Sign } from '../stages/sign.js';
 import { bytesText, table } from '../text.js';
 
 interface PublishOptions extends GlobalOptions {
@@ -21,6 +23,7 @@ interface PublishOptions extends GlobalOptions {
   readonly private?: boolean;
   readonly tag?: string;
   readonly dryRun?: boolean;
+  readonly sign?: boolean;
 }
 
 /** `publish`: everything in one commit, or nothing. */
@@ -32,6 +35,7 @@ export async function publish(names: readonly string[], options: PublishOptions)
       where: 'HF_TOKEN',
       hint: 'set HF_TOKEN to a token that may write to the repository, or look first with --dry-run',
     });
+  const sign = options.sign ? await openSigner(context, options.dryRun === true) : undefined;
   const order = {
     repo: options.repo,
     branch: options.revision,
@@ -40,9 +44,24 @@ export async function publish(names: readonly string[], options: PublishOptions)
     isPrivate: options.private === true,
     dryRun: options.dryRun === true,
     ...(options.tag === undefined ? {} : { tag: options.tag }),
+    ...(sign === undefined ? {} : { sign }),
   };
   const report = await publishArtifacts(order, hub, context);
   await printData(options.json ? JSON.stringify(report, null, 1) : reportText(report));
+}
+
+/**
+ * Signs as the environment says. Throws SigningError when it does not say who signs, before anything was sent; a dry run
+ * need not say it.
+ */
+async function openSigner({ env, signal }: Context, dryRun: boolean): Promise<Sign> {
+  const { tokenSource } = await import('../../registry/signature/identity.js');
+  const { signingServices, signStatement } = await import('../../registry/signature/sign.js');
+  const services = signingServices(env);
+  const fetch = await hubFetch(hubSettings(env).proxy);
+  const open = () => tokenSource(env, fetch, signal);
+  if (!dryRun) open();
+  return (statement) => signStatement(statement, services, open());
 }
 
 /** What is registered of the named models and buckets. Throws ArtifactMissingError when something named is not there. */
@@ -70,11 +89,18 @@ const ACTIONS: Readonly<Record<PublishRow['action'], string>> = {
   keep: 'there already',
 };
 
+const SIGNATURES: Readonly<Record<NonNullable<PublishRow['signature']>, string>> = {
+  add: 'signed',
+  keep: 'signed before',
+  remove: 'removed',
+};
+
 function reportText({ repo, branch, outcome, commit, rows, dangling, seconds }: PublishReport): string {
-  const lines = rows.map(({ model, bucket, bytes, action, path }) => [
+  const lines = rows.map(({ model, bucket, bytes, action, signature, path }) => [
     `${model} L${bucket}`,
     bytesText(bytes),
     ACTIONS[action],
+    signature ? SIGNATURES[signature] : 'none',
     path,
   ]);
   const ends = {
@@ -83,5 +109,5 @@ function reportText({ repo, branch, outcome, commit, rows, dangling, seconds }: 
     planned: `nothing was done; it would be one commit on ${branch} of ${repo}, on top of ${commit ?? 'a new one'}`,
   };
   const notes = dangling.map((path) => `the index names an archive of someone else that is not there: ${path}`);
-  return [table(['ARTIFACT', 'SIZE', 'ENTRY', 'PATH'], lines), ...notes, ends[outcome]].join('\n');
+  return [table(['ARTIFACT', 'SIZE', 'ENTRY', 'SIGNATURE', 'PATH'], lines), ...notes, ends[outcome]].join('\n');
 }

@@ -5,6 +5,9 @@ import { unpackPublished } from '../../registry/index/archive.js';
 import type { HubAccess, OpenedIndex } from '../../registry/index/repository.js';
 import type { ModelSpec } from '../../registry/models.js';
 import type { ArtifactKey } from '../../registry/paths.js';
+import { bundlePath } from '../../registry/signature/file.js';
+import { checkManifestStated } from '../../registry/signature/statement.js';
+import type { Verified } from '../../registry/signature/verify.js';
 import type { Staging } from '../../registry/staging.js';
 import type { IndexEntry, Manifest } from '../../schemas/generated/types.js';
 import type { Context } from '../events.js';
@@ -17,6 +20,8 @@ export interface DownloadOrder {
   readonly entries: readonly IndexEntry[];
   readonly opened: OpenedIndex;
   readonly hub: HubAccess;
+  /** Signed statements by archive path, where signatures are required: then each archive must say what its own does. */
+  readonly signed?: ReadonlyMap<string, Verified>;
   readonly checkpoint?: string;
   readonly toolchain: Toolchain;
 }
@@ -52,7 +57,8 @@ async function fetchOne(
   onBytes: (received: number) => void,
   { signal, now }: Context,
 ): Promise<Unpacked> {
-  const { model, opened, hub, checkpoint, toolchain } = order;
+  const { model, opened, hub, signed, checkpoint, toolchain } = order;
+  const verified = signed?.get(entry.path);
   const claim: ImportOrder = {
     file: `${opened.place.repo}: ${entry.path}`,
     from: sourceOf(opened, entry),
@@ -60,6 +66,7 @@ async function fetchOne(
     sha256: entry.archive_sha256,
     expect: { model: model.name, bucket: entry.length },
     toolchain,
+    ...(verified === undefined ? {} : { signature: verified.signer }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
   };
   const folder = join(staging.path, 'buckets', `L${entry.length}`);
@@ -67,6 +74,8 @@ async function fetchOne(
   const onManifest = (manifest: Manifest): void => {
     key = checkClaim(manifest, claim);
     checkEntry(manifest, entry, claim.file);
+    const archive = { sha256: entry.archive_sha256 };
+    if (verified) checkManifestStated(verified.statement, manifest, archive, bundlePath(claim.file));
   };
   const { transport } = hub;
   const what = { entry, opened, transport, into: folder, onManifest, onBytes, signal, now: now() };

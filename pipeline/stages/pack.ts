@@ -8,7 +8,7 @@ import { archivePath, entryOf } from '../../registry/index/prebuilt.js';
 import { type ArtifactKey, COMPILED, MANIFEST } from '../../registry/paths.js';
 import type { Staging } from '../../registry/staging.js';
 import { listTree } from '../../registry/tree.js';
-import type { IndexEntry } from '../../schemas/generated/types.js';
+import type { IndexEntry, Manifest } from '../../schemas/generated/types.js';
 import { PublishError } from '../errors.js';
 import type { Context } from '../events.js';
 
@@ -16,6 +16,7 @@ import type { Context } from '../events.js';
 export interface Packed extends LargeFile {
   readonly key: ArtifactKey;
   readonly entry: IndexEntry;
+  readonly manifest: Manifest;
 }
 
 /** Larger files hold weights, not text. */
@@ -36,8 +37,9 @@ export async function pack(
       return writeArchive(key, folder, path, { threads: THREADS, signal: context.signal });
     };
     const { artifact, value } = await readWhole(context.root, key, write);
-    const entry = entryOf(archivePath(key, artifact.manifest), artifact.manifest, value);
-    packed.push({ key, entry, path, sha256: value.sha256, bytes: value.bytes });
+    const { manifest } = artifact;
+    const entry = entryOf(archivePath(key, manifest), manifest, value);
+    packed.push({ key, entry, manifest, path, sha256: value.sha256, bytes: value.bytes });
   }
   return packed;
 }

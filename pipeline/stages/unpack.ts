@@ -6,6 +6,7 @@ import { ArtifactRevisionError } from '../../registry/errors.js';
 import { findModel } from '../../registry/models.js';
 import { type ArtifactKey, MANIFEST } from '../../registry/paths.js';
 import { checkManifest } from '../../registry/read.js';
+import type { Signer } from '../../registry/signature/verify.js';
 import type { Staging } from '../../registry/staging.js';
 import type { Manifest } from '../../schemas/generated/types.js';
 import { stringifyJson } from '../../schemas/json.js';
@@ -24,6 +25,8 @@ export interface ImportOrder {
   readonly expect?: { readonly model: string; readonly bucket: number };
   /** What the manifest is to say about where it came from; the file's name when absent. */
   readonly from?: string;
+  /** Who signed it, once that was verified. */
+  readonly signature?: Signer;
   /** A local checkpoint folder in place of the pinned one. */
   readonly checkpoint?: string;
   readonly toolchain: Toolchain;

@@ -13,6 +13,8 @@ export interface NewCommit {
   readonly message: string;
   readonly large: readonly (LargeFile & { readonly target: string })[];
   readonly texts: readonly { readonly target: string; readonly text: string }[];
+  /** Paths that the commit no longer has. */
+  readonly removed: readonly string[];
 }
 
 /**
@@ -20,7 +22,7 @@ export interface NewCommit {
  * Throws HubError; HUB_CONFLICT when the branch is not at the parent any more.
  */
 export async function makeCommit(transport: HubTransport, commit: NewCommit): Promise<string> {
-  const { repo, branch, parent, message, large, texts } = commit;
+  const { repo, branch, parent, message, large, texts, removed } = commit;
   const header = { summary: message, description: '', parentCommit: parent };
   const files = texts.map(({ target, text }) => {
     return { key: 'file', value: { content: Buffer.from(text).toString('base64'), path: target, encoding: 'base64' } };
@@ -28,7 +30,8 @@ export async function makeCommit(transport: HubTransport, commit: NewCommit): Pr
   const pointers = large.map(({ target, sha256, bytes }) => {
     return { key: 'lfsFile', value: { path: target, algo: 'sha256', oid: sha256, size: bytes } };
   });
-  const lines = [{ key: 'header', value: header }, ...files, ...pointers].map((line) => JSON.stringify(line));
+  const gone = removed.map((path) => ({ key: 'deletedFile', value: { path } }));
+  const lines = [{ key: 'header', value: header }, ...files, ...pointers, ...gone].map((line) => JSON.stringify(line));
   const url = transport.url(['api', 'models', ...repo.split('/'), 'commit', branch]);
   const reply = await transport.post(url, `${lines.join('\n')}\n`, 'application/x-ndjson');
   const oid = (reply as { commitOid?: unknown } | undefined)?.commitOid;

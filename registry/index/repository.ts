@@ -61,15 +61,21 @@ async function downloadIndex(transport: HubTransport, place: HubPlace, where: st
     });
   checkSize(file.size, where);
   await writeListing(place, listing);
+  await bringFile(transport, place, file);
+  return listing;
+}
+
+/** Brings a file of the commit into the cache where it is not there, by its digest, and gives its path. Throws HubError. */
+export async function bringFile(transport: HubTransport, place: HubPlace, file: HubFile): Promise<string> {
   const [name, digests] = [contentName(file), [contentDigest(file)]];
   if (!(await hasContent(place, name, digests))) {
-    const url = fileUrl(transport, place, INDEX);
+    const url = fileUrl(transport, place, file.path);
     await makeFolder(place.blobs);
     await removeEmptyFolder(blobPath(place, name));
     await downloadFile(transport, url, blobPath(place, name), { size: file.size, digests });
   }
-  await linkContent(place, INDEX, name);
-  return listing;
+  await linkContent(place, file.path, name);
+  return pointerPath(place, file.path);
 }
 
 function checkSize(bytes: number, where: string): void {

@@ -5,6 +5,8 @@ export type Sha256 = string;
  */
 export type Conversion = Converted | ConversionRefused;
 export type Count = number;
+export type Bytes = string;
+export type Decimal = string;
 
 export interface Records {
   checkpointStamp?: CheckpointStamp;
@@ -16,6 +18,9 @@ export interface Records {
   prebuiltIndex?: PrebuiltIndex;
   quarantined?: Quarantined;
   rejected?: Rejected;
+  signatureBundle?: SignatureBundle;
+  signaturePolicy?: SignaturePolicy;
+  signatureStatement?: SignatureStatement;
   stamp?: Stamp;
   [k: string]: unknown;
 }
@@ -396,6 +401,227 @@ export interface Rejected {
   placement?: {
     [k: string]: unknown;
   } | null;
+  [k: string]: unknown;
+}
+/**
+ * A Sigstore bundle as it is accepted beside an archive: a certificate, a log entry, one signed in-toto statement.
+ */
+export interface SignatureBundle {
+  mediaType: string;
+  verificationMaterial: {
+    [k: string]: unknown;
+  } & {
+    certificate?: Certificate;
+    x509CertificateChain?: {
+      /**
+       * @minItems 1
+       * @maxItems 8
+       */
+      certificates: Certificate[];
+      [k: string]: unknown;
+    };
+    /**
+     * @minItems 1
+     * @maxItems 8
+     */
+    tlogEntries: LogEntry[];
+    timestampVerificationData?: {
+      /**
+       * @maxItems 8
+       */
+      rfc3161Timestamps?: {
+        signedTimestamp: Bytes;
+        [k: string]: unknown;
+      }[];
+      [k: string]: unknown;
+    };
+    [k: string]: unknown;
+  };
+  dsseEnvelope: {
+    payload: Bytes;
+    payloadType: "application/vnd.in-toto+json";
+    /**
+     * @minItems 1
+     * @maxItems 1
+     */
+    signatures: {
+      sig: Bytes;
+      keyid?: string;
+      [k: string]: unknown;
+    }[];
+    [k: string]: unknown;
+  };
+  [k: string]: unknown;
+}
+export interface Certificate {
+  rawBytes: Bytes;
+  [k: string]: unknown;
+}
+export interface LogEntry {
+  logIndex?: Decimal;
+  logId: {
+    keyId: Bytes;
+    [k: string]: unknown;
+  };
+  kindVersion: {
+    kind: string;
+    version: string;
+    [k: string]: unknown;
+  };
+  integratedTime?: Decimal;
+  inclusionPromise?: {
+    signedEntryTimestamp: Bytes;
+    [k: string]: unknown;
+  };
+  inclusionProof?: {
+    logIndex?: Decimal;
+    treeSize?: Decimal;
+    rootHash?: Bytes;
+    /**
+     * @maxItems 64
+     */
+    hashes?: Bytes[];
+    checkpoint: {
+      /**
+       * The verifier uses the names in its signature lines as regular expressions, so only plain ones are let in.
+       */
+      envelope: string;
+      [k: string]: unknown;
+    };
+    [k: string]: unknown;
+  };
+  canonicalizedBody: Bytes;
+  [k: string]: unknown;
+}
+/**
+ * Whose signatures count: any one of the identities, each with the issuer that vouches for it, compared character by character.
+ */
+export interface SignaturePolicy {
+  /**
+   * @minItems 1
+   * @maxItems 1000
+   */
+  identities: SignatureIdentity[];
+}
+export interface SignatureIdentity {
+  identity: string;
+  issuer: string;
+}
+/**
+ * An in-toto statement with SLSA provenance v1 about one published archive (docs/publishing.md §6).
+ */
+export interface SignatureStatement {
+  _type: "https://in-toto.io/Statement/v1";
+  /**
+   * @minItems 2
+   * @maxItems 2
+   */
+  subject: [
+    {
+      name: string;
+      digest: {
+        sha256: Sha256;
+        [k: string]: unknown;
+      };
+      [k: string]: unknown;
+    },
+    {
+      name: "model.mlmodelc";
+      digest: {
+        layaTreeV1: Sha256;
+        layaTreeV2?: Sha256;
+        [k: string]: unknown;
+      };
+      [k: string]: unknown;
+    }
+  ];
+  predicateType: "https://slsa.dev/provenance/v1";
+  predicate: {
+    buildDefinition: {
+      buildType: "urn:laya-artifacts:build:v1";
+      externalParameters: {
+        source: {
+          model: string;
+          repo: string;
+          revision: string;
+          weights_sha256: Sha256;
+          [k: string]: unknown;
+        };
+        artifact: {
+          graph: string;
+          length: number;
+          [k: string]: unknown;
+        };
+        [k: string]: unknown;
+      };
+      internalParameters: {
+        conversion: {
+          [k: string]: unknown;
+        } | null;
+        compiler: {
+          name: string;
+          version: string;
+          kind: string;
+          [k: string]: unknown;
+        } | null;
+        [k: string]: unknown;
+      };
+      /**
+       * @minItems 2
+       * @maxItems 1000
+       */
+      resolvedDependencies: {
+        name: string;
+        uri?: string;
+        digest: {
+          [k: string]: string;
+        };
+        [k: string]: unknown;
+      }[];
+      [k: string]: unknown;
+    };
+    runDetails: {
+      builder: {
+        id: string;
+        version?: {
+          [k: string]: string;
+        };
+        [k: string]: unknown;
+      };
+      metadata?: {
+        finishedOn?: string;
+        [k: string]: unknown;
+      };
+      [k: string]: unknown;
+    };
+    laya_evidence: {
+      evidence: {
+        [k: string]: unknown;
+      } | null;
+      platform: {
+        soc: string;
+        macos: string;
+        coremltools: string | null;
+        [k: string]: unknown;
+      };
+      placement: {
+        compute_units: string;
+        [k: string]: unknown;
+      };
+      parity: {
+        passed: true;
+        [k: string]: unknown;
+      };
+      toolchain: {
+        [k: string]: unknown;
+      } | null;
+      imported: {
+        [k: string]: unknown;
+      } | null;
+      [k: string]: unknown;
+    };
+    [k: string]: unknown;
+  };
   [k: string]: unknown;
 }
 /**

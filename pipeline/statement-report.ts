@@ -1,0 +1,90 @@
+import type { Signer } from '../registry/signature/verify.js';
+import type { SignatureStatement } from '../schemas/generated/types.js';
+import { safeText } from './text.js';
+
+/** A signed statement that holds, about an archive that is the one. */
+export interface StatementRecord {
+  readonly file: string;
+  readonly archive_sha256: string;
+  /** False when whoever signed would have done. */
+  readonly identity_required: boolean;
+  readonly signer: Signer;
+  readonly statement: SignatureStatement;
+}
+
+const WIDTH = 80;
+const LABEL = 11;
+
+/** The statement as a text of at most 80 columns. */
+export function statementReport({ file, identity_required: required, signer, statement }: StatementRecord): string {
+  const { buildDefinition, runDetails, laya_evidence: found } = statement.predicate;
+  const { source, artifact } = buildDefinition.externalParameters;
+  const { conversion, compiler } = buildDefinition.internalParameters;
+  const [archive, tree] = statement.subject;
+  const rows: [string, string | null][] = [
+    ['signed by', signer.identity],
+    ['issuer', signer.issuer],
+    ['signed at', `${signer.signed_at}, log index ${signer.log_index}`],
+    ['repository', signer.repository && `${signer.repository}${signer.commit ? ` at ${signer.commit}` : ''}`],
+    ['run', signer.run],
+    ['archive', archive.digest.sha256],
+    ['artifact', `${tree.digest.layaTreeV1} (tree v1)`],
+    ['model', `${source.model} L${artifact.length}, graph ${artifact.graph}`],
+    ['source', `${source.repo} at ${source.revision}`],
+    ['weights', source.weights_sha256],
+    ['converter', converterText(conversion)],
+    ['compiler', compiler && `${compiler.name} ${compiler.version} (${compiler.kind})`],
+    ['builder', builderText(runDetails)],
+    ['platform', `${found.platform.soc}, macOS ${found.platform.macos}, coremltools ${found.platform.coremltools}`],
+    ['placement', figures(found.placement)],
+    ['parity', figures(found.parity)],
+  ];
+  const verdict = required
+    ? 'The signature holds, is of a trusted identity, and is about this archive.'
+    : 'The signature holds and is about this archive. No identity was required: ANYONE can sign. ' +
+      'Say whom you trust with --identity and --issuer, or --policy.';
+  const body = rows.flatMap(([name, value]) => (value ? [labelled(name, value)] : []));
+  return [safeText(file), ...body, '', ...wrap(verdict, WIDTH)].join('\n');
+}
+
+function converterText(
+  conversion: SignatureStatement['predicate']['buildDefinition']['internalParameters']['conversion'],
+) {
+  const { packages, code_sha256: code, python } = conversion ?? {};
+  const named = Object.entries((packages ?? {}) as object).map(([name, version]) => `${name} ${plain(version)}`);
+  const all = [...(typeof python === 'string' ? [`python ${python}`] : []), ...named];
+  return `${all.join(', ') || 'not recorded'}${typeof code === 'string' ? `; code ${code}` : ''}`;
+}
+
+function builderText({ builder, metadata }: SignatureStatement['predicate']['runDetails']): string {
+  const versions = Object.entries(builder.version ?? {}).map(([name, version]) => `${name} ${version}`);
+  return [builder.id, ...versions, ...(metadata?.finishedOn ? [`finished ${metadata.finishedOn}`] : [])].join(', ');
+}
+
+/** Numbers, words and yes or no of a record; its lists and counts per operation are in the JSON. */
+const figures = (record: object): string =>
+  Object.entries(record)
+    .filter(([, value]) => typeof value !== 'object')
+    .map(([name, value]) => `${name} ${plain(value)}`)
+    .join(', ');
+
+const plain = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+function labelled(name: string, value: string): string {
+  const [first = '', ...more] = wrap(safeText(value).replaceAll('\n', ' '), WIDTH - LABEL - 2);
+  return [`  ${name.padEnd(LABEL)}${first}`, ...more.map((line) => ' '.repeat(LABEL + 2) + line)].join('\n');
+}
+
+/** Lines of at most `width`, broken at a space, else after a slash, else anywhere. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(' ', width);
+    const slash = rest.lastIndexOf('/', width - 1) + 1;
+    const at = space > 0 ? space : slash > 0 ? slash : width;
+    lines.push(rest.slice(0, at).trimEnd());
+    rest = rest.slice(at).trimStart();
+  }
+  return [...lines, rest];
+}
