@@ -28,13 +28,14 @@ const STATUS = {
   MODEL_WARMING: 503,
   MODEL_UNAVAILABLE: 503,
   WORKER_LOST: 503,
+  DEVICE_UNAVAILABLE: 503,
 } as const;
 
 export type HttpErrorCode = keyof typeof STATUS;
 export type HttpStatus = (typeof STATUS)[HttpErrorCode];
 
 /** Refusals after which the same request may succeed soon. */
-const TRANSIENT: readonly HttpErrorCode[] = ['BUSY', 'STOPPING', 'MODEL_WARMING', 'WORKER_LOST'];
+const TRANSIENT: readonly HttpErrorCode[] = ['BUSY', 'STOPPING', 'MODEL_WARMING', 'WORKER_LOST', 'DEVICE_UNAVAILABLE'];
 
 /** A request that is not answered. The message goes to the client: it never tells paths, keys or other people's text. */
 export class HttpError extends LayaError<HttpErrorCode> {

@@ -36,16 +36,19 @@ export function healthBody(facts: HealthFacts): string {
     loaded: ready.map(([name]) => name).sort(),
     revisions: Object.fromEntries(ready.map(([name]) => [name, findModel(name).revision])),
     device,
-    models: Object.fromEntries(models),
+    models: Object.fromEntries(models.map(([name, state]) => [name, withoutAne(state)])),
     ane: Object.fromEntries(models.map(([name, state]) => [name, aneStatus(state)])),
     queue: { waiting: status.queued, running: status.running, workers: status.workers },
   });
 }
 
-function aneStatus(state: ModelState): object {
-  if (state.status !== 'ready') return state.status === 'warming' ? { status: 'warming' } : state;
-  return state.device === 'ane' ? { status: 'ready' } : { status: 'unavailable', reason: state.reason };
+function withoutAne(state: ModelState): object {
+  if (state.status !== 'ready') return state;
+  const { ane: _, ...own } = state;
+  return own;
 }
+
+const aneStatus = (state: ModelState): object => (state.status === 'ready' ? state.ane : state);
 
 /** The body of `/v1/models`. */
 export function modelsBody({ status, offer }: HealthFacts): string {

@@ -223,6 +223,12 @@ function errorOf(fault: Fault): HttpError {
   const { kind, code, message, ...facts } = fault;
   if (kind === 'refused') return new RefusedError(code, message, facts);
   const cause = new ServeError('NO_MODEL', `${code}: ${message}`);
+  if (kind === 'unavailable' && code === 'QUEUE_FULL')
+    return new HttpError('BUSY', 'server busy, try again later', { cause });
+  if (kind === 'unavailable' && code === 'CLOSED')
+    return new HttpError('STOPPING', 'the server is stopping', { cause });
+  if (kind === 'lost')
+    return new HttpError('DEVICE_UNAVAILABLE', 'the device is out of use, try again later', { cause });
   if (kind === 'unavailable')
     return new HttpError('MODEL_UNAVAILABLE', 'the model is unavailable on this server', { cause });
   return new HttpError('INFERENCE_FAILED', 'inference failed', { cause });

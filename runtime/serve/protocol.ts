@@ -1,3 +1,4 @@
+import type { ProbeSettings } from '../ane/program.js';
 import type { Device, GraphChoice } from '../plan.js';
 import type { Target } from './target.js';
 
@@ -7,6 +8,7 @@ export interface WorkerOrder {
   readonly device: Device;
   readonly threads: number;
   readonly graph?: GraphChoice;
+  readonly probe?: string | ProbeSettings;
   readonly root?: string;
   readonly checkpoint?: string;
 }
@@ -27,11 +29,18 @@ export type ToWorker =
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'close' };
 
+/** How the Neural Engine does for a model, in the words of `/health`. */
+export interface AneHealth {
+  readonly status: 'warming' | 'ready' | 'unavailable';
+  readonly reason?: string;
+}
+
 /** Where a model runs, learnt from its first answer. */
 export interface Placement {
   readonly device: string;
   readonly reason: string;
   readonly revision: string;
+  readonly ane: AneHealth;
 }
 
 /** What logs and metrics tell of an answer. */
@@ -51,7 +60,8 @@ export const sharedNow = (): number => performance.timeOrigin + performance.now(
 
 /** An error as it crosses from a worker. */
 export interface Fault {
-  readonly kind: 'refused' | 'unavailable' | 'failed';
+  /** `lost`: the device that was asked for does not serve now. */
+  readonly kind: 'refused' | 'unavailable' | 'lost' | 'failed';
   readonly code: string;
   /** For the client where `kind` is `refused`, else for the log only. */
   readonly message: string;
@@ -63,6 +73,7 @@ export interface Fault {
 export type FromWorker =
   | { readonly kind: 'ready'; readonly model: string; readonly placement: Placement }
   | { readonly kind: 'unavailable'; readonly model: string; readonly fault: Fault }
+  | { readonly kind: 'ane'; readonly model: string; readonly ane: AneHealth }
   | { readonly kind: 'opened' }
   | { readonly kind: 'answer'; readonly id: number; readonly body: string; readonly facts: AnswerFacts }
   | { readonly kind: 'fault'; readonly id: number; readonly fault: Fault };

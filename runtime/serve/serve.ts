@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { findModel } from '../../registry/models.js';
+import type { Environment } from '../../registry/paths.js';
+import type { ProbeSettings } from '../ane/program.js';
 import type { Device, GraphChoice } from '../plan.js';
 import { SERVER_LIMITS, type ServerLimits } from './limits.js';
 import type { Log } from './log.js';
@@ -17,13 +20,20 @@ export interface ServeOptions {
   readonly device: Device;
   /** Which graphs may answer; default: as `predict` chooses. */
   readonly graph?: GraphChoice;
+  /** laya-probe for the Neural Engine; default: the one in the tools cache, on a Mac. */
+  readonly probe?: string | ProbeSettings;
   readonly allowRemote: boolean;
   readonly apiKey: string | undefined;
   /** Root of the artifact store; default: as the environment says. */
   readonly root?: string;
   readonly checkpoint?: string;
-  /** Requests answered at the same time; default: one a processor, at most 4. */
+  /**
+   * Requests answered at the same time; default: one a processor, at most 4. One where the Neural Engine may serve: each
+   * worker would have a laya-probe of its own with all models in memory, on one and the same Neural Engine.
+   */
   readonly workers?: number;
+  /** Where laya-probe is looked for; default: the process's own. */
+  readonly env?: Environment;
   readonly version: string;
   readonly log: Log;
   readonly limits?: Partial<ServerLimits>;
@@ -50,14 +60,15 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const meter = new Meter();
   const offer = offerOf(options.models);
   const processors = availableParallelism();
-  const workers = options.workers ?? Math.min(processors, MOST_WORKERS);
+  const workers = options.workers ?? ((await mayUseAne(options)) ? 1 : Math.min(processors, MOST_WORKERS));
   const threads = Math.max(1, Math.floor(processors / workers));
-  const { root, checkpoint, graph, workerUrl, limits = {} } = options;
+  const { root, checkpoint, graph, probe, workerUrl, limits = {} } = options;
   const order = {
     models: offer.models,
     device,
     threads,
     ...(graph === undefined ? {} : { graph }),
+    ...(probe === undefined ? {} : { probe }),
     ...(root === undefined ? {} : { root }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
   };
@@ -76,6 +87,16 @@ export async function serve(options: ServeOptions): Promise<Served> {
     threads,
   });
   return { url: server.url, ready: () => pool.ready(), stop: () => stop(server, pool, log) };
+}
+
+/** True when workers may start laya-probe: it is there, and neither device nor graph excludes it. */
+async function mayUseAne({ device, graph, probe, env = process.env }: ServeOptions): Promise<boolean> {
+  if (device === 'cpu' || device === 'gpu' || graph === 'any-length') return false;
+  const { findProgram } = await import('../ane/program.js');
+  return findProgram(probe, env).then(
+    ({ executable }) => existsSync(executable),
+    () => false,
+  );
 }
 
 /** The models behind the names, each once; `auto` stands for the two it chooses between. */
@@ -98,6 +119,9 @@ function report(event: WorkerEvent, log: Log, meter: Meter): void {
   if (event.kind === 'model_ready') {
     const { device, reason } = event.placement;
     log('info', event.kind, { worker, model: event.model, device, reason });
+  } else if (event.kind === 'ane_changed') {
+    const { status, reason } = event.ane;
+    log(status === 'ready' ? 'info' : 'warning', event.kind, { worker, model: event.model, status, reason });
   } else if (event.kind === 'model_unavailable') {
     const { code, message } = event.fault;
     log('error', event.kind, { worker, model: event.model, code, message });

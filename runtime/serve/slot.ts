@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { HttpError } from './errors.js';
-import type { AnswerFacts, Fault, FromWorker, Job, Placement, ToWorker, WorkerOrder } from './protocol.js';
+import type { AneHealth, AnswerFacts, Fault, FromWorker, Job, Placement, ToWorker, WorkerOrder } from './protocol.js';
 
 /** What a model is in one worker. */
 export type ModelState =
@@ -10,6 +10,7 @@ export type ModelState =
 
 export type WorkerEvent =
   | { readonly kind: 'model_ready'; readonly worker: number; readonly model: string; readonly placement: Placement }
+  | { readonly kind: 'ane_changed'; readonly worker: number; readonly model: string; readonly ane: AneHealth }
   | { readonly kind: 'model_unavailable'; readonly worker: number; readonly model: string; readonly fault: Fault }
   | { readonly kind: 'worker_lost'; readonly worker: number; readonly error: string; readonly restart_ms: number };
 
@@ -36,6 +37,8 @@ const LONGEST_WAIT_MS = 30_000;
 
 /** Jobs a worker holds: one at work, and the next one at hand, so that it never waits for the main thread. */
 const DEPTH = 2;
+/** The same where the Neural Engine works beside the cpu. */
+const ANE_DEPTH = 8;
 
 /** One place of the pool: a worker, and after its loss the next one. It runs its jobs one after the other. */
 export class Slot {
@@ -64,7 +67,8 @@ export class Slot {
   }
 
   get free(): boolean {
-    return this.open && this.#jobs.length < DEPTH;
+    const hasAne = Array.from(this.models.values()).some((state) => 'ane' in state && state.ane.status === 'ready');
+    return this.open && this.#jobs.length < (hasAne ? ANE_DEPTH : DEPTH);
   }
 
   /** Jobs it holds. */
@@ -144,6 +148,10 @@ export class Slot {
       const { model, fault } = message;
       this.models.set(model, { status: 'unavailable', reason: fault.code });
       emit({ kind: 'model_unavailable', worker, model, fault });
+    } else if (message.kind === 'ane') {
+      const state = this.models.get(message.model);
+      if (state?.status === 'ready') this.models.set(message.model, { ...state, ane: message.ane });
+      emit({ kind: 'ane_changed', worker, model: message.model, ane: message.ane });
     } else if (message.kind === 'opened') {
       this.#opened = true;
       this.#tried = true;

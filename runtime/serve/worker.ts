@@ -1,9 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { LayaError } from '../../schemas/errors.js';
+import { loadDetector } from '../language/detect.js';
 import { Laya } from '../laya.js';
 import type { OpenOptions } from '../open.js';
 import { readAsk } from './ask.js';
 import {
+  type AneHealth,
   type Fault,
   type FromWorker,
   type Job,
@@ -14,23 +16,41 @@ import {
 } from './protocol.js';
 import { factsOf, responseBody } from './respond.js';
 import { route } from './route.js';
+import { AUTO_MODELS } from './target.js';
 
-/** Opens each model and asks it something, then answers jobs one after the other until it is told to close. */
+/**
+ * Opens each model and asks it something, then answers jobs until it is told to close: one after the other, or at the
+ * same time where the Neural Engine may work beside the cpu; each device has a queue of its own.
+ */
 function main(port: NonNullable<typeof parentPort>, order: WorkerOrder): void {
   const tell = (message: FromWorker): void => port.postMessage(message);
   const models = new Map<string, Laya>();
   const jobs = new Map<number, AbortController>();
+  const watch = watchAne(models, tell);
   let closing = false;
-  let last = (async () => {
+  const opened = (async () => {
+    if (AUTO_MODELS.every((model) => order.models.includes(model))) await loadDetector();
     for (const model of order.models) if (!closing) tell(await openOne(models, model, order));
+    watch();
     tell({ kind: 'opened' });
   })();
+  let last = opened;
+  const work = async (job: Job): Promise<void> => {
+    const { signal } = jobs.set(job.id, new AbortController()).get(job.id)!;
+    try {
+      tell(await answer(models, job, signal));
+    } finally {
+      jobs.delete(job.id);
+      watch();
+    }
+  };
   port.on('message', (message: ToWorker) => {
     if (message.kind === 'cancel') jobs.get(message.id)?.abort();
     else if (message.kind === 'job') {
       const { job } = message;
-      const { signal } = jobs.set(job.id, new AbortController()).get(job.id)!;
-      last = last.then(async () => tell(await answer(models, job, signal))).finally(() => jobs.delete(job.id));
+      const usesAne = [...models.values()].some((laya) => laya.info().ane.status !== 'unavailable');
+      const ended = (usesAne ? opened : last).then(() => work(job));
+      last = Promise.all([last, ended]).then(() => undefined);
     } else {
       closing = true;
       last = last.then(() => closeAll(models)).finally(() => port.close());
@@ -58,7 +78,27 @@ function openOptions({ models: _, ...options }: WorkerOrder): OpenOptions {
 async function warm(laya: Laya): Promise<Placement> {
   await laya.warmUp();
   const { runtime } = await laya.predict({ context: 'An order.', questions: ['Is this about an order?'] });
-  return { device: runtime.device, reason: runtime.routing_reason, revision: runtime.model_revision };
+  const { device, routing_reason: reason, model_revision: revision } = runtime;
+  return { device, reason, revision, ane: aneHealth(laya) };
+}
+
+function aneHealth(laya: Laya): AneHealth {
+  const { status, reason } = laya.info().ane;
+  if (status === 'ready') return { status };
+  return { status: status === 'starting' ? 'warming' : 'unavailable', reason: reason ?? 'cpu_requested' };
+}
+
+/** Tells when the Neural Engine's state has changed since it was told last. */
+function watchAne(models: ReadonlyMap<string, Laya>, tell: (message: FromWorker) => void): () => void {
+  const told = new Map<string, string>();
+  return () => {
+    for (const [model, laya] of models) {
+      const ane = aneHealth(laya);
+      const before = told.get(model);
+      told.set(model, ane.status);
+      if (before !== undefined && before !== ane.status) tell({ kind: 'ane', model, ane });
+    }
+  };
 }
 
 async function answer(models: ReadonlyMap<string, Laya>, job: Job, signal: AbortSignal): Promise<FromWorker> {
@@ -72,7 +112,8 @@ async function answer(models: ReadonlyMap<string, Laya>, job: Job, signal: Abort
     if (laya === undefined) return { kind: 'fault', id, fault: unavailable(routed.model) };
     const threshold = minConfidence === undefined ? {} : { minConfidence };
     const result = await laya.predict({ context: state, questions, ...threshold }, { signal });
-    return { kind: 'answer', id, body: responseBody(result, routed, job, queueMs), facts: factsOf(result, queueMs) };
+    const waitMs = queueMs + result.runtime.queue_wait_ms;
+    return { kind: 'answer', id, body: responseBody(result, routed, job, waitMs), facts: factsOf(result, waitMs) };
   } catch (error) {
     return { kind: 'fault', id, fault: faultOf(error) };
   }
@@ -103,7 +144,7 @@ function faultOf(error: unknown): Fault {
   }
   const { code, message, where, expected, hint } = error;
   return {
-    kind: KINDS[error.name] ?? 'failed',
+    kind: isLost(error) ? 'lost' : (KINDS[error.name] ?? 'failed'),
     code,
     message,
     ...(where === undefined ? {} : { where }),
@@ -111,6 +152,10 @@ function faultOf(error: unknown): Fault {
     ...(hint === undefined ? {} : { hint }),
   };
 }
+
+/** The Neural Engine's process is gone, or has not come back yet. */
+const isLost = ({ name, code }: LayaError): boolean =>
+  name === 'BackendUnavailableError' && (code === 'DEVICE_UNAVAILABLE' || code.startsWith('PROBE_'));
 
 async function closeAll(models: ReadonlyMap<string, Laya>): Promise<void> {
   await Promise.allSettled([...models.values()].map((laya) => laya.close()));

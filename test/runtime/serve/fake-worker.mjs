@@ -4,7 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 
 const { models, checkpoint } = workerData;
-const placement = { device: 'cpu', reason: 'cpu_requested', revision: 'r' };
+const ane = { status: 'unavailable', reason: 'cpu_requested' };
+const placement = { device: 'cpu', reason: 'cpu_requested', revision: 'r', ane };
 const facts = {
   model: models[0],
   device: 'cpu',
@@ -27,6 +28,8 @@ async function work({ id, body }) {
   else if (body === 'exit') process.exit(7);
   else if (body === 'refuse') fault(id, 'refused', 'QUESTION_INVALID');
   else if (body === 'fail') fault(id, 'failed', 'MIL_RUN');
+  else if (body === 'lost') fault(id, 'lost', 'PROBE_CRASHED');
+  else if (body === 'full' || body === 'closed') fault(id, 'unavailable', body === 'full' ? 'QUEUE_FULL' : 'CLOSED');
   else parentPort.postMessage({ kind: 'answer', id, body: path === undefined ? body : 'waited', facts });
 }
 

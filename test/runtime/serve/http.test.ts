@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { HttpError } from '../../../runtime/serve/errors.js';
 import { REQUEST_LIMITS } from '../../../runtime/serve/limits.js';
 import type { ServerOptions } from '../../../runtime/serve/server.js';
 import { codeOf } from '../../workspace.js';
@@ -272,9 +273,13 @@ describe('what is told of a request', () => {
 });
 
 describe('clients that leave and servers that stop', () => {
-  it('tells the pool that the client has left', async () => {
-    const { url, standIn } = await start();
-    standIn.respond = () => new Promise(() => undefined);
+  it('tells the pool that the client has left, and takes it for no fault', async () => {
+    const { url, standIn, lines } = await start();
+    standIn.respond = () =>
+      new Promise((_, reject) => {
+        const [signal] = standIn.signals;
+        signal!.addEventListener('abort', () => reject(new HttpError('CLIENT_GONE', 'the client left')));
+      });
     const client = new AbortController();
     const gone = ask(url, VALID, { signal: client.signal }).catch(() => 'gone');
     while (standIn.signals.length === 0) await new Promise(setImmediate);
@@ -283,6 +288,8 @@ describe('clients that leave and servers that stop', () => {
     const [signal] = standIn.signals;
     if (!signal!.aborted) await once(signal!, 'abort');
     expect(signal!.aborted).toBe(true);
+    while (!lines.some((line) => line.includes('"status":499'))) await new Promise(setImmediate);
+    expect(lines.map((line) => JSON.parse(line).level)).toEqual(['info']);
   });
 
   it('finishes requests in progress and takes no new ones', async () => {

@@ -57,6 +57,15 @@ describe('a pool of workers', () => {
     expect((await ask(pool, 'after')).body).toBe('after');
   });
 
+  it('tells what a worker has no room, time or device for, and when to come again', async () => {
+    const { pool } = newPool();
+    await pool.ready();
+    const refusalOf = (body: string) => ask(pool, body).catch((error: unknown) => error);
+    expect(await refusalOf('full')).toMatchObject({ code: 'BUSY', status: 503, retryAfter: 1 });
+    expect(await refusalOf('closed')).toMatchObject({ code: 'STOPPING', status: 503, retryAfter: 1 });
+    expect(await refusalOf('lost')).toMatchObject({ code: 'DEVICE_UNAVAILABLE', status: 503, retryAfter: 1 });
+  });
+
   it('refuses what does not fit the queue, at once', async () => {
     const go = join(newFolder(), 'go');
     const { pool } = newPool();

@@ -26,7 +26,8 @@ class StandIn implements Answerer {
   }
 
   status(): PoolStatus {
-    const ready = { status: 'ready', device: 'cpu', reason: 'cpu_requested', revision: 'r' } as const;
+    const ane = { status: 'unavailable', reason: 'cpu_requested' } as const;
+    const ready = { status: 'ready', device: 'cpu', reason: 'cpu_requested', revision: 'r', ane } as const;
     return { models: new Map([['laya-tiny', ready]]), queued: 0, running: 0, workers: 1, restarts: 0 };
   }
 }

@@ -1,0 +1,80 @@
+import { pathToFileURL } from 'node:url';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { jsonLog } from '../../../runtime/serve/log.js';
+import { type Served, type ServeOptions, serve } from '../../../runtime/serve/serve.js';
+import { appleStores } from '../ane/apple-store.js';
+import { ask, codeIn, send } from './client.js';
+
+const { rooted, probe } = appleStores();
+const workerUrl = pathToFileURL('dist/runtime/serve/worker.js');
+const running: Served[] = [];
+afterEach(async () => {
+  for (const served of running.splice(0)) await served.stop();
+});
+
+/** A server of laya-tiny on the simulated probe. */
+async function started(change: Partial<ServeOptions> & Pick<ServeOptions, 'root' | 'probe'>) {
+  const lines: Record<string, unknown>[] = [];
+  const log = jsonLog(
+    'debug',
+    (line) => void lines.push(JSON.parse(line)),
+    () => new Date(0),
+  );
+  const served = await serve({
+    ...{ models: ['laya-tiny'], host: '127.0.0.1', port: 0, device: 'auto', allowRemote: false, apiKey: undefined },
+    ...{ version: '0', log, workerUrl },
+    ...change,
+  });
+  running.push(served);
+  await served.ready();
+  return { ...served, lines };
+}
+
+const body = (...questions: string[]): string =>
+  JSON.stringify({
+    state: 'I was charged twice.',
+    questions: Object.fromEntries(questions.map((text) => [text, { type: 'noul', instructions: text }])),
+  });
+const SHORT = body('Is this about billing?');
+const runtimeIn = (text: string): Record<string, unknown> => JSON.parse(text).laya_artifacts;
+const aneOf = async (url: string): Promise<unknown> => JSON.parse((await send(url, '/health')).text).ane['laya-tiny'];
+
+describe('a server with the Neural Engine', () => {
+  it('answers short questions there and others on the cpu, at the same time', async () => {
+    const { url, lines } = await started({ root: await rooted([64]), probe: probe() });
+    const asked = Array.from({ length: 12 }, (_, i) => ask(url, i % 3 ? SHORT : body('Is it late?', 'Is it urgent?')));
+    for (const [i, { text }] of (await Promise.all(asked)).entries()) {
+      const { device, routing_reason: reason } = runtimeIn(text);
+      const short = ['ane validated_short_single_question_path', 'cpu ane_backlog_shorter_on_cpu'];
+      expect(i % 3 ? short : ['cpu multiple_questions']).toContain(`${device} ${reason}`);
+    }
+    expect(await aneOf(url)).toEqual({ status: 'ready' });
+    // One worker: each would have a laya-probe of its own.
+    expect(lines.find(({ event }) => event === 'listening')).toMatchObject({ workers: 1 });
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('goes on with the cpu when it is lost, and tells so', async () => {
+    const { url, lines } = await started({
+      root: await rooted([64]),
+      probe: probe({ faults: [{ at: 3, does: 'kill' }] }),
+    });
+    const lost = await ask(url, SHORT);
+    expect([lost.status, codeIn(lost), lost.headers['retry-after']]).toEqual([503, 'DEVICE_UNAVAILABLE', '1']);
+    const next = await ask(url, SHORT);
+    expect(runtimeIn(next.text)).toMatchObject({ device: 'cpu', routing_reason: 'ane_runtime_unavailable' });
+    expect(await aneOf(url)).toEqual({ status: 'unavailable', reason: 'ane_runtime_unavailable' });
+    expect((await send(url, '/ready')).status).toBe(200);
+    expect(lines.find(({ event }) => event === 'ane_changed')).toMatchObject({ level: 'warning', model: 'laya-tiny' });
+  });
+
+  it('has nothing to fall back to when it was asked for alone', async () => {
+    const { url } = await started({
+      root: await rooted([64], ['artifacts']),
+      probe: probe({ faults: [{ at: 3, does: 'kill' }] }),
+      device: 'ane',
+    });
+    expect(codeIn(await ask(url, SHORT))).toBe('DEVICE_UNAVAILABLE');
+    expect(codeIn(await ask(url, SHORT))).toBe('DEVICE_UNAVAILABLE');
+  });
+});
