@@ -9,18 +9,26 @@ const IN_SOURCE = /'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)'|^ {2}([A-Z][A-Z0-9]*(?:_[A-
 
 const text = (path: string): string => readFileSync(path, 'utf8');
 
-function errorFiles(): string[] {
+function sources(): string[] {
   return ['schemas', 'registry', 'runtime', 'pipeline'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((path) => /(^|\/)errors\.ts$/.test(path))
+      .filter((path) => path.endsWith('.ts'))
       .map((path) => join(folder, path)),
   );
 }
 
+const isErrors = (path: string): boolean => /(^|\/)errors\.ts$/.test(path);
+
 /** What `REPORTED_CODES` lists is the probe's own. */
 function codesInSource(): string[] {
-  const source = errorFiles().map((path) => text(path).replace(/REPORTED_CODES = \[[^\]]*\]/, ''));
-  const codes = source.flatMap((one) => [...one.matchAll(IN_SOURCE)].map(([, quoted, status]) => quoted ?? status!));
+  const classes = sources()
+    .filter(isErrors)
+    .map((path) => text(path).replace(/REPORTED_CODES = \[[^\]]*\]/, ''))
+    .flatMap((one) => [...one.matchAll(IN_SOURCE)].map(([, quoted, status]) => quoted ?? status!));
+  const plain = sources().flatMap((path) =>
+    [...text(path).matchAll(/new LayaError\(\s*'([A-Z_]+)'/g)].map(([, code]) => code!),
+  );
+  const codes = [...classes, ...plain];
   return [...new Set(codes)].filter((code) => !/^SIG(INT|TERM)$/.test(code)).sort();
 }
 

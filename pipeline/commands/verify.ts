@@ -1,4 +1,5 @@
 import type { AuditRow } from '../../registry/audit.js';
+import { type DenseListing, type DenseVerification, listDense, verifyDenseListing } from '../../registry/dense-list.js';
 import { ArtifactMissingError } from '../../registry/errors.js';
 import { evidenceKind } from '../../registry/evidence.js';
 import { type Listing, listArtifacts } from '../../registry/list.js';
@@ -22,6 +23,7 @@ interface VerifyOptions extends GlobalOptions {
 /** What was found out; `unique` is the bytes of the right artifacts with shared files counted once. */
 interface Findings {
   readonly results: readonly Verification[];
+  readonly graphs: readonly DenseVerification[];
   readonly others: readonly AuditRow[];
   readonly unique: number;
 }
@@ -33,7 +35,8 @@ interface Findings {
 export async function verify(name: string | undefined, options: VerifyOptions): Promise<void> {
   const context = openContext(options);
   const chosen = choose(await listArtifacts(context.root), name, options.length);
-  if (chosen.length === 0 && !options.all)
+  const graphs = options.length ? [] : await chooseDense(context.root, name);
+  if (chosen.length + graphs.length === 0 && !options.all)
     throw new ArtifactMissingError('ARTIFACT_MISSING', 'there is nothing to verify', {
       where: context.root,
       hint: `npm run build-artifacts -- --model ${name === undefined ? 'laya-tiny' : findModel(name).name}`,
@@ -41,9 +44,10 @@ export async function verify(name: string | undefined, options: VerifyOptions): 
   const results = await verifyAll(chosen, options.deep === true, context);
   const right = results.flatMap(({ artifact, digest }) => (artifact && digest ? [artifact] : []));
   const unique = uniqueBytes(right.flatMap(({ model }) => filesBelow(model)));
-  const findings = { results, others: options.all ? await auditRows(context) : [], unique };
+  const verified = await Promise.all(graphs.map(verifyDenseListing));
+  const findings = { results, graphs: verified, others: options.all ? await auditRows(context) : [], unique };
   await printData(options.json ? JSON.stringify(records(findings), null, 1) : text(findings));
-  if ([...results, ...findings.others].some(isFailure)) process.exitCode = 1;
+  if ([...results, ...verified, ...findings.others].some(isFailure)) process.exitCode = 1;
 }
 
 async function verifyAll(chosen: readonly Listing[], isDeep: boolean, context: Context): Promise<Verification[]> {
@@ -91,32 +95,42 @@ function choose(listings: readonly Listing[], name: string | undefined, lengths:
   });
 }
 
+/** A length names buckets; any-length graphs have none. */
+async function chooseDense(root: string, name: string | undefined): Promise<DenseListing[]> {
+  const model = name === undefined ? undefined : findModel(name).name;
+  return (await listDense(root)).filter((row) => model === undefined || row.model === model);
+}
+
 /** An install in progress is no artifact yet. */
-const isFailure = ({ problem }: Verification | AuditRow): boolean =>
+const isFailure = ({ problem }: Verification | DenseVerification | AuditRow): boolean =>
   problem !== undefined && problem.code !== 'INSTALLING';
 
-function text({ results, others, unique }: Findings): string {
+function text({ results, graphs, others, unique }: Findings): string {
   const rows = results.map(({ path, digest, problem, manifest }) => [
     path,
     problem ? problem.code : 'ok',
     manifest ? profileText(manifest) : '-',
     digest ? bytesText(digest.bytes) : '-',
   ]);
+  for (const { path, digest, problem } of graphs)
+    rows.push([path, problem ? problem.code : 'ok', 'portable', digest ? bytesText(digest.bytes) : '-']);
   rows.push(...others.map(({ path, problem, kind }) => [path, problem ? problem.code : kind, '-', '-']));
-  const problems = [...results, ...others].flatMap(({ path, problem }) =>
+  const problems = [...results, ...graphs, ...others].flatMap(({ path, problem }) =>
     problem ? [`${path}: ${problem.message}`] : [],
   );
   const notes = others.flatMap(({ path, problem, note }) => (problem ? [] : [`${path}: ${note}`]));
   const bytes = results.reduce((sum, { digest }) => sum + (digest?.bytes ?? 0), 0);
-  const right = results.filter(({ digest, problem }) => digest && !problem).length;
-  const summary = `${right} of ${results.length} artifacts are right, ${bytesText(bytes)} (${bytesText(unique)} on disk)`;
+  const right = (all: readonly (Verification | DenseVerification)[]): string =>
+    `${all.filter(({ digest, problem }) => digest && !problem).length} of ${all.length}`;
+  const dense = graphs.length > 0 ? `; ${right(graphs)} any-length graphs` : '';
+  const summary = `${right(results)} artifacts are right, ${bytesText(bytes)} (${bytesText(unique)} on disk)${dense}`;
   return [
     table(['ARTIFACT', 'RESULT', 'PROVEN ON', 'SIZE'], rows),
     ...[...problems, ...notes, summary].map(safeText),
   ].join('\n');
 }
 
-function records({ results, others }: Findings) {
+function records({ results, graphs, others }: Findings) {
   const artifacts = results.map(({ path, digest, problem, artifact, manifest }) => ({
     kind: 'artifact',
     path,
@@ -129,8 +143,18 @@ function records({ results, others }: Findings) {
     unique_bytes: artifact && digest ? uniqueBytes(filesBelow(artifact.model)) : null,
     problem: problem?.toJSON() ?? null,
   }));
+  const dense = graphs.map(({ path, digest, problem }) => ({
+    kind: 'any-length',
+    path,
+    ok: problem === undefined,
+    evidence: 'portable',
+    artifact_sha256: digest?.v1 ?? null,
+    tree_v2: digest?.v2 ?? null,
+    bytes: digest?.bytes ?? null,
+    problem: problem?.toJSON() ?? null,
+  }));
   const rest = others.map(({ kind, path, note, problem }) => {
     return { kind, path, ok: problem === undefined, note, problem: problem?.toJSON() ?? null };
   });
-  return [...artifacts, ...rest];
+  return [...artifacts, ...dense, ...rest];
 }

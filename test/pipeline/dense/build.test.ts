@@ -12,6 +12,7 @@ import { findModel } from '../../../registry/models.js';
 import { sha256File } from '../../../registry/sha256.js';
 import { readCheckpoint } from '../../../runtime/checkpoint.js';
 import { codeOf, treeOf, workspace } from '../../workspace.js';
+import { cli } from '../cli.js';
 import { testContext, testOrder } from '../context.js';
 
 const makeFolder = workspace();
@@ -51,6 +52,25 @@ describe('the any-length graph', () => {
     expect(await readdir(join(root, 'artifacts', '.staging'))).toEqual([]);
     expect(await build(root)).toMatchObject({ outcome: 'already-registered', rows: 404 });
   }, 300_000);
+
+  it('is listed and verified beside the artifacts; a changed byte and a broken manifest spoil its own row', async () => {
+    const root = await registered();
+    const run = (...args: string[]) => cli(args, { LAYA_APPLE_CACHE: root });
+    const path = 'portable/laya-tiny/4defbfb4419a/dense-any-fp32';
+    const rows = async (...args: string[]) => JSON.parse((await run(...args, '--json')).stdout);
+    expect(await rows('list')).toMatchObject([{ path, graph: 'dense-any', bucket: null, problem: null }]);
+    expect((await run('list')).stdout).toMatch(/laya-tiny +any +validated +portable/);
+    const { integrity } = (await requireDense(root, model)).manifest;
+    expect(await rows('verify', 'laya-tiny')).toMatchObject([
+      { kind: 'any-length', path, ok: true, artifact_sha256: integrity.artifact_sha256 },
+    ]);
+    expect((await run('verify')).stdout).toContain('1 of 1 any-length graphs');
+    await appendFile(join(denseFolder(root, model), 'model/model.onnx'), 'x');
+    const damaged = await run('verify');
+    expect([damaged.code, damaged.stdout]).toEqual([1, expect.stringContaining('TREE_MISMATCH')]);
+    await writeFile(join(denseFolder(root, model), 'manifest.json'), '{');
+    expect(await rows('list')).toMatchObject([{ path, problem: { code: 'MANIFEST_UNREADABLE' } }]);
+  });
 
   // Rule 8: the same checkpoint gives the same bytes.
   it('has the same bytes when it is emitted again', async () => {
