@@ -62,6 +62,17 @@ function program(): Command {
     .action(async (model, options) => (await import('./commands/parity.js')).parity(model, merged(options)));
 
   cli
+    .command('validate')
+    .description('run the gates of this Mac on registered artifacts, and add its evidence')
+    .argument('<model>', 'model name')
+    .option('--length <buckets...>', 'only these buckets (default: all registered)')
+    .option('--max-ratio <ratio>', "bound of the load-time probe, time by the CPU's (default: 0.8)")
+    .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
+    .addOption(json())
+    .addOption(offline())
+    .action(async (model, options) => (await import('./commands/validate.js')).validate(model, merged(options)));
+
+  cli
     .command('benchmark')
     .description('measure latencies per length and number of questions')
     .argument('<model>', 'model name')

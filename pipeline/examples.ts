@@ -12,6 +12,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'predict laya-tiny --context @mail.txt --questions @ask.json',
     'predict laya-tiny --input requests.jsonl > answers.jsonl',
   ],
+  validate: ['validate laya-tiny', 'validate laya --length 64 --max-ratio 0.7 --json'],
   parity: ['parity laya-tiny', 'parity laya-tiny --length 64 --json'],
   benchmark: ['benchmark laya-tiny', 'benchmark laya-tiny --lengths 64 --questions 8 --plot laya.svg'],
   download: ['download laya', 'download laya laya-multilingual'],

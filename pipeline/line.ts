@@ -4,9 +4,8 @@ import type { BuildLock } from '../registry/lock.js';
 import { artifactFolder } from '../registry/paths.js';
 import { readArtifact, verifyTree } from '../registry/read.js';
 import { recordRejection } from '../registry/rejected.js';
-import { checkWritable, openStaging, type Staging, storeAccess } from '../registry/staging.js';
+import { checkWritable, type Staging } from '../registry/staging.js';
 import { LayaError } from '../schemas/errors.js';
-import { InterruptedError } from './errors.js';
 import type { Context } from './events.js';
 import { findGoldens } from './goldens.js';
 import { lockArtifact } from './lock.js';
@@ -23,6 +22,7 @@ import { place } from './stages/place.js';
 import { resolve } from './stages/resolve.js';
 import { type Sealed, seal } from './stages/seal.js';
 import { share } from './stages/share.js';
+import { inStaging } from './staging.js';
 import { Stopwatch } from './stopwatch.js';
 import { installTools } from './tools/all.js';
 import { checkPython } from './tools/python.js';
@@ -43,29 +43,14 @@ export async function buildArtifacts(order: BuildOrder, context: Context): Promi
   try {
     const meanwhile = order.force ? [] : await registeredRows(order, missing, context);
     const pending = without(missing, meanwhile);
-    const built = pending.length === 0 ? [] : await buildBuckets({ ...order, buckets: pending }, locks, watch, context);
+    const purpose = { model: order.model, bucket: pending[0] ?? 0 };
+    const rest = { ...order, buckets: pending };
+    const build = (staging: Staging) => runStages(rest, staging, locks, watch, context);
+    const built = pending.length === 0 ? [] : await inStaging(purpose, watch, context, build);
     const rows = [...done, ...meanwhile, ...built].sort((a, b) => a.bucket - b.bucket);
     return { model: order.model.name, rows, seconds: watch.total() };
   } finally {
     for (const lock of locks.values()) await lock.release();
-  }
-}
-
-async function buildBuckets(
-  order: BuildOrder,
-  locks: ReadonlyMap<number, BuildLock>,
-  watch: Stopwatch,
-  context: Context,
-): Promise<BucketReport[]> {
-  const staging = await openStaging(context.root, { model: order.model, bucket: order.buckets[0]! }, context.now());
-  try {
-    const rows = await storeAccess(context.root, () => runStages(order, staging, locks, watch, context));
-    await staging.remove();
-    return rows;
-  } catch (error) {
-    if (error instanceof InterruptedError) await staging.abandon(watch.running ?? 'build');
-    else await staging.remove();
-    throw error;
   }
 }
 

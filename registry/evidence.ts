@@ -1,8 +1,16 @@
 import type { Manifest } from '../schemas/generated/types.js';
 import { ArtifactIntegrityError, ArtifactParityError } from './errors.js';
 
+type Kind = 'portable' | 'apple';
+
+/** Evidence as a manifest has it, of the artifact or among `other_evidence`. */
+type Proof = Pick<Manifest, 'evidence' | 'placement' | 'platform' | 'parity'>;
+
 /** An artifact without an evidence record is the Python runtime's, which has Apple evidence only. */
-export const evidenceKind = ({ evidence }: Manifest): 'portable' | 'apple' => evidence?.kind ?? 'apple';
+export const evidenceKind = ({ evidence }: Pick<Manifest, 'evidence'>): Kind => evidence?.kind ?? 'apple';
+
+/** All that an artifact was proven by: what its fields say first, then earlier evidence on the same bytes. */
+export const proofsOf = (manifest: Manifest): Proof[] => [manifest, ...(manifest.other_evidence ?? [])];
 
 /** Refuses one field of a manifest: throws. */
 type Refuse = (field: string, found: unknown, expected: unknown) => never;
@@ -16,18 +24,26 @@ const TOLERANCE = 0.02;
  * ArtifactParityError PARITY_MISSING.
  */
 export function checkEvidence(manifest: Manifest, where: string): void {
-  const refuse: Refuse = (field, found, expected) => {
-    throw new ArtifactIntegrityError('EVIDENCE_INCONSISTENT', `${field} contradicts the verdict`, {
-      where: `${where}: ${field}`,
+  const bytes = manifest.integrity.artifact_sha256;
+  for (const [at, proof] of proofsOf(manifest).entries()) {
+    const refuse = refusing(where, at === 0 ? '' : `other_evidence.${at - 1}.`);
+    if (!proof.parity.passed)
+      throw new ArtifactParityError('PARITY_MISSING', 'no passed parity gate is recorded', { where });
+    checkParity(proof.parity, refuse);
+    checkPlacement(proof.placement, refuse);
+    checkSubject(proof, bytes, refuse);
+  }
+  checkImported(manifest, refusing(where, ''));
+}
+
+function refusing(where: string, prefix: string): Refuse {
+  return (field, found, expected) => {
+    throw new ArtifactIntegrityError('EVIDENCE_INCONSISTENT', `${prefix}${field} contradicts the verdict`, {
+      where: `${where}: ${prefix}${field}`,
       expected,
       found,
     });
   };
-  if (!manifest.parity.passed)
-    throw new ArtifactParityError('PARITY_MISSING', 'no passed parity gate is recorded', { where });
-  checkParity(manifest.parity, refuse);
-  checkPlacement(manifest.placement, refuse);
-  checkSubject(manifest, refuse);
 }
 
 function checkParity(parity: Manifest['parity'], refuse: Refuse): void {
@@ -59,12 +75,7 @@ function checkPlacement(placement: Manifest['placement'], refuse: Refuse): void 
 }
 
 /** What was proven, by whom, on which bytes. */
-function checkSubject({ evidence, integrity, placement, imported }: Manifest, refuse: Refuse): void {
-  const bytes = integrity.artifact_sha256;
-  const checked = imported?.artifact_sha256_check;
-  if (checked !== undefined && checked !== bytes) refuse('imported.artifact_sha256_check', checked, bytes);
-  const { passed } = (imported?.parity ?? {}) as { passed?: unknown };
-  if (passed !== undefined && passed !== true) refuse('imported.parity.passed', passed, true);
+function checkSubject({ evidence, placement }: Proof, bytes: string, refuse: Refuse): void {
   if (!evidence) return;
   const { load_probe: probe } = evidence;
   if (probe && !(probe.ratio <= probe.max_ratio)) refuse('evidence.load_probe.ratio', probe.ratio, probe.max_ratio);
@@ -73,4 +84,12 @@ function checkSubject({ evidence, integrity, placement, imported }: Manifest, re
   if (placement.compute_units !== units) refuse('placement.compute_units', placement.compute_units, units);
   if ((evidence.kind === 'portable') !== (evidence.profile === 'portable'))
     refuse('evidence.profile', evidence.profile, evidence.kind);
+}
+
+function checkImported({ imported, integrity }: Manifest, refuse: Refuse): void {
+  const bytes = integrity.artifact_sha256;
+  const checked = imported?.artifact_sha256_check;
+  if (checked !== undefined && checked !== bytes) refuse('imported.artifact_sha256_check', checked, bytes);
+  const { passed } = (imported?.parity ?? {}) as { passed?: unknown };
+  if (passed !== undefined && passed !== true) refuse('imported.parity.passed', passed, true);
 }

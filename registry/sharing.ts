@@ -14,7 +14,7 @@ import type { TreeDigest, TreeFile } from './tree.js';
 /** Smaller files are not worth a link. */
 const LEAST_BYTES = 64 << 10;
 /** The file system can't link here: another device, no links at all, too many of them, or not for this user. */
-const CANNOT_LINK = ['EXDEV', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EPERM', 'EACCES'];
+export const CANNOT_LINK = ['EXDEV', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EPERM', 'EACCES'];
 
 /** A file of a registered artifact, as its manifest lists it. */
 interface Candidate {

@@ -45,14 +45,17 @@ export async function parity(placed: Placed, context: Context): Promise<Proven> 
 /** The parity gate on its own. Throws ParityRefusal, and ProbeError where laya-probe gave no answers. */
 export async function proveParity({ resolved, bucket, model }: Candidate, context: Context): Promise<ParityRecord> {
   const host = await HostWeights.open(resolved.checkpoint);
-  const executable = await resolved.order.toolchain.open(model, context.signal);
   try {
-    const rowModel = { host, executable, bucket, padId: resolved.tokenizer.pad.id };
-    const record = await measure(resolved, rowModel, context);
-    if (!record.passed) throw new ParityRefusal(bucket, record);
-    return record;
+    const executable = await resolved.order.toolchain.open(model, context.signal);
+    try {
+      const rowModel = { host, executable, bucket, padId: resolved.tokenizer.pad.id };
+      const record = await measure(resolved, rowModel, context);
+      if (!record.passed) throw new ParityRefusal(bucket, record);
+      return record;
+    } finally {
+      await executable.release();
+    }
   } finally {
-    await executable.release();
     await host.close();
   }
 }

@@ -273,7 +273,7 @@ export interface Manifest {
   };
   evidence?: Evidence;
   other_evidence?: {
-    evidence: Evidence;
+    evidence?: Evidence;
     placement: Placement;
     platform: Platform;
     parity: Parity;

@@ -3015,7 +3015,7 @@ function validate32(data, { instancePath = "", parentData, parentDataProperty, r
   return errors === 0;
 }
 var manifest = validate11;
-var schema12 = { "$id": "manifest", "title": "Manifest", "description": "manifest.json of a registered artifact: laya-apple manifest v1 and this project's additions.", "type": "object", "required": ["format", "format_version", "status", "source", "artifact", "placement", "platform", "parity", "integrity"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "validated" }, "source": { "$ref": "#/definitions/source" }, "artifact": { "$ref": "#/definitions/artifact" }, "placement": { "$ref": "#/definitions/placement" }, "platform": { "$ref": "#/definitions/platform" }, "parity": { "$ref": "#/definitions/parity" }, "integrity": { "type": "object", "required": ["artifact_sha256"], "properties": { "artifact_sha256": { "$ref": "#/definitions/sha256" }, "tree_hash": { "type": "string", "minLength": 1 }, "tree_v2": { "$ref": "#/definitions/sha256" }, "files": { "type": "array", "items": { "type": "object", "required": ["path", "bytes", "sha256"], "properties": { "path": { "type": "string", "minLength": 1 }, "bytes": { "$ref": "#/definitions/count" }, "sha256": { "$ref": "#/definitions/sha256" } } } } } }, "created_at": { "type": "string", "minLength": 1 }, "conversion": { "type": "object" }, "compiler": { "type": "object", "required": ["name", "version", "kind", "executable_sha256"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "kind": { "enum": ["portable", "apple"] }, "executable_sha256": { "$ref": "#/definitions/sha256" } } }, "evidence": { "$ref": "#/definitions/evidence" }, "other_evidence": { "type": "array", "items": { "type": "object", "required": ["evidence", "placement", "platform", "parity"], "properties": { "evidence": { "$ref": "#/definitions/evidence" }, "placement": { "$ref": "#/definitions/placement" }, "platform": { "$ref": "#/definitions/platform" }, "parity": { "$ref": "#/definitions/parity" } } } }, "checkpoint": { "type": "object", "required": ["files"], "properties": { "files": { "type": "object", "additionalProperties": { "$ref": "#/definitions/sha256" } } } }, "toolchain": { "type": "object" }, "timings": { "type": "object" }, "imported": { "type": "object" } }, "definitions": { "sha256": { "type": "string", "pattern": "^[0-9a-f]{64}$" }, "count": { "type": "integer", "minimum": 0 }, "source": { "type": "object", "required": ["model", "repo", "revision", "weights_sha256"], "properties": { "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" } } }, "artifact": { "type": "object", "required": ["graph", "length", "batch", "precision", "max_options"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 }, "batch": { "type": "integer", "minimum": 1 }, "precision": { "type": "string", "minLength": 1 }, "max_options": { "type": "integer", "minimum": 1 }, "inputs": { "type": "array", "items": { "type": "string" } }, "outputs": { "type": "array", "items": { "type": "string" } }, "quantization": { "type": ["object", "null"] } } }, "placement": { "type": "object", "required": ["compute_units"], "properties": { "compute_units": { "type": "string", "minLength": 1 }, "transitions": { "$ref": "#/definitions/count" }, "ops": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } }, "cost_share": { "type": "object", "additionalProperties": { "type": "number" } }, "operations": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } }, "constants": { "$ref": "#/definitions/count" }, "off_ane": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } } } }, "evidence": { "type": "object", "required": ["kind", "executor", "profile", "artifact_sha256"], "properties": { "kind": { "enum": ["portable", "apple"] }, "executor": { "type": "object", "required": ["name", "version"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "precision": { "type": "object" } } }, "profile": { "type": "string", "minLength": 1 }, "artifact_sha256": { "$ref": "#/definitions/sha256" }, "measured_at": { "type": "string", "minLength": 1 }, "load_probe": { "$ref": "#/definitions/load_probe" } } }, "load_probe": { "type": "object", "required": ["ane_ms", "cpu_ms", "ratio", "max_ratio", "runs"], "properties": { "ane_ms": { "type": "number", "minimum": 0 }, "cpu_ms": { "type": "number", "minimum": 0 }, "ratio": { "type": "number", "minimum": 0 }, "max_ratio": { "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }, "runs": { "type": "integer", "minimum": 1 } } }, "platform": { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } }, "parity": { "type": "object", "required": ["passed"], "properties": { "passed": { "const": true }, "precision": { "type": "string" }, "tolerance": { "type": "number", "exclusiveMinimum": 0 }, "rows": { "type": "integer", "minimum": 1 }, "skipped_rows": { "$ref": "#/definitions/count" }, "token_mismatch_cases": { "$ref": "#/definitions/count" }, "prob_max_abs": { "type": "number", "minimum": 0 }, "action_prob_max_abs": { "type": "number", "minimum": 0 }, "logit_max_abs": { "type": "number", "minimum": 0 }, "hard_mismatches": { "$ref": "#/definitions/count" }, "near_tie_flips": { "type": "array", "items": { "type": "object" } }, "all_finite": { "type": "boolean" }, "repeat_identical": { "type": "boolean" }, "reference": { "type": "string" }, "goldens_sha256": { "$ref": "#/definitions/sha256" } } } } };
+var schema12 = { "$id": "manifest", "title": "Manifest", "description": "manifest.json of a registered artifact: laya-apple manifest v1 and this project's additions.", "type": "object", "required": ["format", "format_version", "status", "source", "artifact", "placement", "platform", "parity", "integrity"], "properties": { "format": { "const": "laya-apple-artifact" }, "format_version": { "const": 1 }, "status": { "const": "validated" }, "source": { "$ref": "#/definitions/source" }, "artifact": { "$ref": "#/definitions/artifact" }, "placement": { "$ref": "#/definitions/placement" }, "platform": { "$ref": "#/definitions/platform" }, "parity": { "$ref": "#/definitions/parity" }, "integrity": { "type": "object", "required": ["artifact_sha256"], "properties": { "artifact_sha256": { "$ref": "#/definitions/sha256" }, "tree_hash": { "type": "string", "minLength": 1 }, "tree_v2": { "$ref": "#/definitions/sha256" }, "files": { "type": "array", "items": { "type": "object", "required": ["path", "bytes", "sha256"], "properties": { "path": { "type": "string", "minLength": 1 }, "bytes": { "$ref": "#/definitions/count" }, "sha256": { "$ref": "#/definitions/sha256" } } } } } }, "created_at": { "type": "string", "minLength": 1 }, "conversion": { "type": "object" }, "compiler": { "type": "object", "required": ["name", "version", "kind", "executable_sha256"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "kind": { "enum": ["portable", "apple"] }, "executable_sha256": { "$ref": "#/definitions/sha256" } } }, "evidence": { "$ref": "#/definitions/evidence" }, "other_evidence": { "type": "array", "items": { "type": "object", "required": ["placement", "platform", "parity"], "properties": { "evidence": { "$ref": "#/definitions/evidence" }, "placement": { "$ref": "#/definitions/placement" }, "platform": { "$ref": "#/definitions/platform" }, "parity": { "$ref": "#/definitions/parity" } } } }, "checkpoint": { "type": "object", "required": ["files"], "properties": { "files": { "type": "object", "additionalProperties": { "$ref": "#/definitions/sha256" } } } }, "toolchain": { "type": "object" }, "timings": { "type": "object" }, "imported": { "type": "object" } }, "definitions": { "sha256": { "type": "string", "pattern": "^[0-9a-f]{64}$" }, "count": { "type": "integer", "minimum": 0 }, "source": { "type": "object", "required": ["model", "repo", "revision", "weights_sha256"], "properties": { "model": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" }, "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" } } }, "artifact": { "type": "object", "required": ["graph", "length", "batch", "precision", "max_options"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 }, "batch": { "type": "integer", "minimum": 1 }, "precision": { "type": "string", "minLength": 1 }, "max_options": { "type": "integer", "minimum": 1 }, "inputs": { "type": "array", "items": { "type": "string" } }, "outputs": { "type": "array", "items": { "type": "string" } }, "quantization": { "type": ["object", "null"] } } }, "placement": { "type": "object", "required": ["compute_units"], "properties": { "compute_units": { "type": "string", "minLength": 1 }, "transitions": { "$ref": "#/definitions/count" }, "ops": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } }, "cost_share": { "type": "object", "additionalProperties": { "type": "number" } }, "operations": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } }, "constants": { "$ref": "#/definitions/count" }, "off_ane": { "type": "object", "additionalProperties": { "$ref": "#/definitions/count" } } } }, "evidence": { "type": "object", "required": ["kind", "executor", "profile", "artifact_sha256"], "properties": { "kind": { "enum": ["portable", "apple"] }, "executor": { "type": "object", "required": ["name", "version"], "properties": { "name": { "type": "string", "minLength": 1 }, "version": { "type": "string", "minLength": 1 }, "precision": { "type": "object" } } }, "profile": { "type": "string", "minLength": 1 }, "artifact_sha256": { "$ref": "#/definitions/sha256" }, "measured_at": { "type": "string", "minLength": 1 }, "load_probe": { "$ref": "#/definitions/load_probe" } } }, "load_probe": { "type": "object", "required": ["ane_ms", "cpu_ms", "ratio", "max_ratio", "runs"], "properties": { "ane_ms": { "type": "number", "minimum": 0 }, "cpu_ms": { "type": "number", "minimum": 0 }, "ratio": { "type": "number", "minimum": 0 }, "max_ratio": { "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }, "runs": { "type": "integer", "minimum": 1 } } }, "platform": { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } }, "parity": { "type": "object", "required": ["passed"], "properties": { "passed": { "const": true }, "precision": { "type": "string" }, "tolerance": { "type": "number", "exclusiveMinimum": 0 }, "rows": { "type": "integer", "minimum": 1 }, "skipped_rows": { "$ref": "#/definitions/count" }, "token_mismatch_cases": { "$ref": "#/definitions/count" }, "prob_max_abs": { "type": "number", "minimum": 0 }, "action_prob_max_abs": { "type": "number", "minimum": 0 }, "logit_max_abs": { "type": "number", "minimum": 0 }, "hard_mismatches": { "$ref": "#/definitions/count" }, "near_tie_flips": { "type": "array", "items": { "type": "object" } }, "all_finite": { "type": "boolean" }, "repeat_identical": { "type": "boolean" }, "reference": { "type": "string" }, "goldens_sha256": { "$ref": "#/definitions/sha256" } } } } };
 var schema15 = { "type": "object", "required": ["graph", "length", "batch", "precision", "max_options"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 }, "batch": { "type": "integer", "minimum": 1 }, "precision": { "type": "string", "minLength": 1 }, "max_options": { "type": "integer", "minimum": 1 }, "inputs": { "type": "array", "items": { "type": "string" } }, "outputs": { "type": "array", "items": { "type": "string" } }, "quantization": { "type": ["object", "null"] } } };
 var schema22 = { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string", "minLength": 1 }, "macos": { "type": "string", "minLength": 1 }, "macos_build": { "type": ["string", "null"] }, "coremltools": { "type": ["string", "null"], "minLength": 1 } } };
 function validate12(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
@@ -4960,8 +4960,8 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
         for (let i3 = 0; i3 < len3; i3++) {
           let data40 = data39[i3];
           if (data40 && typeof data40 == "object" && !Array.isArray(data40)) {
-            if (data40.evidence === void 0 || !func0.call(data40, "evidence")) {
-              const err78 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "evidence" }, message: "must have required property 'evidence'" };
+            if (data40.placement === void 0 || !func0.call(data40, "placement")) {
+              const err78 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "placement" }, message: "must have required property 'placement'" };
               if (vErrors === null) {
                 vErrors = [err78];
               } else {
@@ -4969,8 +4969,8 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
               }
               errors++;
             }
-            if (data40.placement === void 0 || !func0.call(data40, "placement")) {
-              const err79 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "placement" }, message: "must have required property 'placement'" };
+            if (data40.platform === void 0 || !func0.call(data40, "platform")) {
+              const err79 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "platform" }, message: "must have required property 'platform'" };
               if (vErrors === null) {
                 vErrors = [err79];
               } else {
@@ -4978,21 +4978,12 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
               }
               errors++;
             }
-            if (data40.platform === void 0 || !func0.call(data40, "platform")) {
-              const err80 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "platform" }, message: "must have required property 'platform'" };
+            if (data40.parity === void 0 || !func0.call(data40, "parity")) {
+              const err80 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "parity" }, message: "must have required property 'parity'" };
               if (vErrors === null) {
                 vErrors = [err80];
               } else {
                 vErrors.push(err80);
-              }
-              errors++;
-            }
-            if (data40.parity === void 0 || !func0.call(data40, "parity")) {
-              const err81 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/required", keyword: "required", params: { missingProperty: "parity" }, message: "must have required property 'parity'" };
-              if (vErrors === null) {
-                vErrors = [err81];
-              } else {
-                vErrors.push(err81);
               }
               errors++;
             }
@@ -5012,7 +5003,16 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
               let data43 = data40.platform;
               if (data43 && typeof data43 == "object" && !Array.isArray(data43)) {
                 if (data43.soc === void 0 || !func0.call(data43, "soc")) {
-                  const err82 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/required", keyword: "required", params: { missingProperty: "soc" }, message: "must have required property 'soc'" };
+                  const err81 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/required", keyword: "required", params: { missingProperty: "soc" }, message: "must have required property 'soc'" };
+                  if (vErrors === null) {
+                    vErrors = [err81];
+                  } else {
+                    vErrors.push(err81);
+                  }
+                  errors++;
+                }
+                if (data43.macos === void 0 || !func0.call(data43, "macos")) {
+                  const err82 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/required", keyword: "required", params: { missingProperty: "macos" }, message: "must have required property 'macos'" };
                   if (vErrors === null) {
                     vErrors = [err82];
                   } else {
@@ -5020,8 +5020,8 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
                   }
                   errors++;
                 }
-                if (data43.macos === void 0 || !func0.call(data43, "macos")) {
-                  const err83 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/required", keyword: "required", params: { missingProperty: "macos" }, message: "must have required property 'macos'" };
+                if (data43.coremltools === void 0 || !func0.call(data43, "coremltools")) {
+                  const err83 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/required", keyword: "required", params: { missingProperty: "coremltools" }, message: "must have required property 'coremltools'" };
                   if (vErrors === null) {
                     vErrors = [err83];
                   } else {
@@ -5029,33 +5029,24 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
                   }
                   errors++;
                 }
-                if (data43.coremltools === void 0 || !func0.call(data43, "coremltools")) {
-                  const err84 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/required", keyword: "required", params: { missingProperty: "coremltools" }, message: "must have required property 'coremltools'" };
-                  if (vErrors === null) {
-                    vErrors = [err84];
-                  } else {
-                    vErrors.push(err84);
-                  }
-                  errors++;
-                }
                 if (data43.soc !== void 0 && func0.call(data43, "soc")) {
                   let data44 = data43.soc;
                   if (typeof data44 === "string") {
                     if (func48(data44) < 1) {
-                      const err85 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/soc", schemaPath: "#/definitions/platform/properties/soc/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                      const err84 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/soc", schemaPath: "#/definitions/platform/properties/soc/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
                       if (vErrors === null) {
-                        vErrors = [err85];
+                        vErrors = [err84];
                       } else {
-                        vErrors.push(err85);
+                        vErrors.push(err84);
                       }
                       errors++;
                     }
                   } else {
-                    const err86 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/soc", schemaPath: "#/definitions/platform/properties/soc/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    const err85 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/soc", schemaPath: "#/definitions/platform/properties/soc/type", keyword: "type", params: { type: "string" }, message: "must be string" };
                     if (vErrors === null) {
-                      vErrors = [err86];
+                      vErrors = [err85];
                     } else {
-                      vErrors.push(err86);
+                      vErrors.push(err85);
                     }
                     errors++;
                   }
@@ -5064,16 +5055,28 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
                   let data45 = data43.macos;
                   if (typeof data45 === "string") {
                     if (func48(data45) < 1) {
-                      const err87 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/macos", schemaPath: "#/definitions/platform/properties/macos/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                      const err86 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/macos", schemaPath: "#/definitions/platform/properties/macos/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
                       if (vErrors === null) {
-                        vErrors = [err87];
+                        vErrors = [err86];
                       } else {
-                        vErrors.push(err87);
+                        vErrors.push(err86);
                       }
                       errors++;
                     }
                   } else {
-                    const err88 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/macos", schemaPath: "#/definitions/platform/properties/macos/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    const err87 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/macos", schemaPath: "#/definitions/platform/properties/macos/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    if (vErrors === null) {
+                      vErrors = [err87];
+                    } else {
+                      vErrors.push(err87);
+                    }
+                    errors++;
+                  }
+                }
+                if (data43.macos_build !== void 0 && func0.call(data43, "macos_build")) {
+                  let data46 = data43.macos_build;
+                  if (typeof data46 !== "string" && data46 !== null) {
+                    const err88 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/macos_build", schemaPath: "#/definitions/platform/properties/macos_build/type", keyword: "type", params: { type: schema22.properties.macos_build.type }, message: "must be string,null" };
                     if (vErrors === null) {
                       vErrors = [err88];
                     } else {
@@ -5082,10 +5085,10 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
                     errors++;
                   }
                 }
-                if (data43.macos_build !== void 0 && func0.call(data43, "macos_build")) {
-                  let data46 = data43.macos_build;
-                  if (typeof data46 !== "string" && data46 !== null) {
-                    const err89 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/macos_build", schemaPath: "#/definitions/platform/properties/macos_build/type", keyword: "type", params: { type: schema22.properties.macos_build.type }, message: "must be string,null" };
+                if (data43.coremltools !== void 0 && func0.call(data43, "coremltools")) {
+                  let data47 = data43.coremltools;
+                  if (typeof data47 !== "string" && data47 !== null) {
+                    const err89 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/type", keyword: "type", params: { type: schema22.properties.coremltools.type }, message: "must be string,null" };
                     if (vErrors === null) {
                       vErrors = [err89];
                     } else {
@@ -5093,36 +5096,24 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
                     }
                     errors++;
                   }
-                }
-                if (data43.coremltools !== void 0 && func0.call(data43, "coremltools")) {
-                  let data47 = data43.coremltools;
-                  if (typeof data47 !== "string" && data47 !== null) {
-                    const err90 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/type", keyword: "type", params: { type: schema22.properties.coremltools.type }, message: "must be string,null" };
-                    if (vErrors === null) {
-                      vErrors = [err90];
-                    } else {
-                      vErrors.push(err90);
-                    }
-                    errors++;
-                  }
                   if (typeof data47 === "string") {
                     if (func48(data47) < 1) {
-                      const err91 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
+                      const err90 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform/coremltools", schemaPath: "#/definitions/platform/properties/coremltools/minLength", keyword: "minLength", params: { limit: 1 }, message: "must NOT have fewer than 1 characters" };
                       if (vErrors === null) {
-                        vErrors = [err91];
+                        vErrors = [err90];
                       } else {
-                        vErrors.push(err91);
+                        vErrors.push(err90);
                       }
                       errors++;
                     }
                   }
                 }
               } else {
-                const err92 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+                const err91 = { instancePath: instancePath + "/other_evidence/" + i3 + "/platform", schemaPath: "#/definitions/platform/type", keyword: "type", params: { type: "object" }, message: "must be object" };
                 if (vErrors === null) {
-                  vErrors = [err92];
+                  vErrors = [err91];
                 } else {
-                  vErrors.push(err92);
+                  vErrors.push(err91);
                 }
                 errors++;
               }
@@ -5134,21 +5125,21 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
               }
             }
           } else {
-            const err93 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            const err92 = { instancePath: instancePath + "/other_evidence/" + i3, schemaPath: "#/properties/other_evidence/items/type", keyword: "type", params: { type: "object" }, message: "must be object" };
             if (vErrors === null) {
-              vErrors = [err93];
+              vErrors = [err92];
             } else {
-              vErrors.push(err93);
+              vErrors.push(err92);
             }
             errors++;
           }
         }
       } else {
-        const err94 = { instancePath: instancePath + "/other_evidence", schemaPath: "#/properties/other_evidence/type", keyword: "type", params: { type: "array" }, message: "must be array" };
+        const err93 = { instancePath: instancePath + "/other_evidence", schemaPath: "#/properties/other_evidence/type", keyword: "type", params: { type: "array" }, message: "must be array" };
         if (vErrors === null) {
-          vErrors = [err94];
+          vErrors = [err93];
         } else {
-          vErrors.push(err94);
+          vErrors.push(err93);
         }
         errors++;
       }
@@ -5157,11 +5148,11 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
       let data49 = data.checkpoint;
       if (data49 && typeof data49 == "object" && !Array.isArray(data49)) {
         if (data49.files === void 0 || !func0.call(data49, "files")) {
-          const err95 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/required", keyword: "required", params: { missingProperty: "files" }, message: "must have required property 'files'" };
+          const err94 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/required", keyword: "required", params: { missingProperty: "files" }, message: "must have required property 'files'" };
           if (vErrors === null) {
-            vErrors = [err95];
+            vErrors = [err94];
           } else {
-            vErrors.push(err95);
+            vErrors.push(err94);
           }
           errors++;
         }
@@ -5172,36 +5163,48 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
               let data51 = data50[key0];
               if (typeof data51 === "string") {
                 if (!pattern2.test(data51)) {
-                  const err96 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
+                  const err95 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/pattern", keyword: "pattern", params: { pattern: "^[0-9a-f]{64}$" }, message: 'must match pattern "^[0-9a-f]{64}$"' };
                   if (vErrors === null) {
-                    vErrors = [err96];
+                    vErrors = [err95];
                   } else {
-                    vErrors.push(err96);
+                    vErrors.push(err95);
                   }
                   errors++;
                 }
               } else {
-                const err97 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                const err96 = { instancePath: instancePath + "/checkpoint/files/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"), schemaPath: "#/definitions/sha256/type", keyword: "type", params: { type: "string" }, message: "must be string" };
                 if (vErrors === null) {
-                  vErrors = [err97];
+                  vErrors = [err96];
                 } else {
-                  vErrors.push(err97);
+                  vErrors.push(err96);
                 }
                 errors++;
               }
             }
           } else {
-            const err98 = { instancePath: instancePath + "/checkpoint/files", schemaPath: "#/properties/checkpoint/properties/files/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            const err97 = { instancePath: instancePath + "/checkpoint/files", schemaPath: "#/properties/checkpoint/properties/files/type", keyword: "type", params: { type: "object" }, message: "must be object" };
             if (vErrors === null) {
-              vErrors = [err98];
+              vErrors = [err97];
             } else {
-              vErrors.push(err98);
+              vErrors.push(err97);
             }
             errors++;
           }
         }
       } else {
-        const err99 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        const err98 = { instancePath: instancePath + "/checkpoint", schemaPath: "#/properties/checkpoint/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        if (vErrors === null) {
+          vErrors = [err98];
+        } else {
+          vErrors.push(err98);
+        }
+        errors++;
+      }
+    }
+    if (data.toolchain !== void 0 && func0.call(data, "toolchain")) {
+      let data52 = data.toolchain;
+      if (!(data52 && typeof data52 == "object" && !Array.isArray(data52))) {
+        const err99 = { instancePath: instancePath + "/toolchain", schemaPath: "#/properties/toolchain/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
           vErrors = [err99];
         } else {
@@ -5210,10 +5213,10 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.toolchain !== void 0 && func0.call(data, "toolchain")) {
-      let data52 = data.toolchain;
-      if (!(data52 && typeof data52 == "object" && !Array.isArray(data52))) {
-        const err100 = { instancePath: instancePath + "/toolchain", schemaPath: "#/properties/toolchain/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (data.timings !== void 0 && func0.call(data, "timings")) {
+      let data53 = data.timings;
+      if (!(data53 && typeof data53 == "object" && !Array.isArray(data53))) {
+        const err100 = { instancePath: instancePath + "/timings", schemaPath: "#/properties/timings/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
           vErrors = [err100];
         } else {
@@ -5222,10 +5225,10 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.timings !== void 0 && func0.call(data, "timings")) {
-      let data53 = data.timings;
-      if (!(data53 && typeof data53 == "object" && !Array.isArray(data53))) {
-        const err101 = { instancePath: instancePath + "/timings", schemaPath: "#/properties/timings/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    if (data.imported !== void 0 && func0.call(data, "imported")) {
+      let data54 = data.imported;
+      if (!(data54 && typeof data54 == "object" && !Array.isArray(data54))) {
+        const err101 = { instancePath: instancePath + "/imported", schemaPath: "#/properties/imported/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
           vErrors = [err101];
         } else {
@@ -5234,24 +5237,12 @@ function validate11(data, { instancePath = "", parentData, parentDataProperty, r
         errors++;
       }
     }
-    if (data.imported !== void 0 && func0.call(data, "imported")) {
-      let data54 = data.imported;
-      if (!(data54 && typeof data54 == "object" && !Array.isArray(data54))) {
-        const err102 = { instancePath: instancePath + "/imported", schemaPath: "#/properties/imported/type", keyword: "type", params: { type: "object" }, message: "must be object" };
-        if (vErrors === null) {
-          vErrors = [err102];
-        } else {
-          vErrors.push(err102);
-        }
-        errors++;
-      }
-    }
   } else {
-    const err103 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    const err102 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
     if (vErrors === null) {
-      vErrors = [err103];
+      vErrors = [err102];
     } else {
-      vErrors.push(err103);
+      vErrors.push(err102);
     }
     errors++;
   }

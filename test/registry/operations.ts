@@ -1,13 +1,15 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { commitArtifact } from '../../registry/commit.js';
+import { recordText } from '../../registry/durable.js';
 import { ArtifactMissingError } from '../../registry/errors.js';
 import { isWhole, readWhole } from '../../registry/generation.js';
 import { artifactFolder, COMPILED, quarantineFolder } from '../../registry/paths.js';
 import { executePrune, planPrune } from '../../registry/prune.js';
 import { moveToQuarantine } from '../../registry/quarantine.js';
 import { dropQuarantined, restoreQuarantined } from '../../registry/quarantine-entries.js';
-import { verifyTree } from '../../registry/read.js';
+import { readArtifact, verifyTree } from '../../registry/read.js';
+import { restage } from '../../registry/restage.js';
 import type { StoreSteps } from '../../registry/steps.js';
 import { LayaError } from '../../schemas/errors.js';
 import { writeTree } from '../files.js';
@@ -59,6 +61,13 @@ async function prune(root: string, steps: Partial<StoreSteps>): Promise<void> {
 
 const commit = (replace: boolean) => (root: string, steps: Partial<StoreSteps>) =>
   commitArtifact(root, KEY, STAGED(root), { replace, steps, now });
+/** The same bytes under another manifest, as `validate` publishes them. */
+async function giveEvidence(root: string, steps: Partial<StoreSteps>): Promise<void> {
+  const artifact = await readArtifact(KEY, TARGET(root));
+  const manifest = recordText({ ...artifact.manifest, created_at: 'later' });
+  await restage(artifact, await verifyTree(artifact), manifest, STAGED(root), steps);
+  await commit(true)(root, steps);
+}
 const quarantine = (root: string, steps: Partial<StoreSteps>) =>
   moveToQuarantine(root, KEY, { reason: 'x', now: now(), steps });
 
@@ -75,6 +84,13 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     run: commit(true),
     serves: ['old', 'new'],
     gives: 'new',
+    keeps: true,
+  },
+  'give evidence': {
+    prepare: (root) => put(TARGET(root), 'old'),
+    run: giveEvidence,
+    serves: ['old'],
+    gives: 'old',
     keeps: true,
   },
   'undo a replacement that died, and replace': {

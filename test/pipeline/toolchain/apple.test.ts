@@ -47,7 +47,7 @@ describe('a build with the apple toolchain', () => {
       parity: { passed: true, precision: 'float16', tolerance: 0.02, hard_mismatches: 0, repeat_identical: true },
       evidence: {
         kind: 'apple',
-        profile: 'apple',
+        profile: 'apple-simulated-macos15-coremltools9.0',
         executor: { name: 'simulated' },
         load_probe: { ane_ms: 0.001, cpu_ms: 0.004, ratio: 0.25, max_ratio: 0.8, runs: 5 },
         measured_at: '2026-01-02T03:04:05.000Z',
