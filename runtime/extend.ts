@@ -15,6 +15,9 @@ export interface Answered {
 /** Anything that answers requests as `Laya` does; further arguments of `predict` are passed on. */
 export interface Predictor<Q extends Asked, A extends Answered, Rest extends readonly unknown[] = []> {
   predict(request: Q, ...rest: Rest): Promise<A>;
+  info?(): object;
+  warmUp?(): Promise<void>;
+  waitForAne?(signal?: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 

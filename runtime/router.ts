@@ -8,7 +8,7 @@ import { predictShortlist, type Shortlisted, type ShortlistOptions } from './sho
 
 /** The models a router chooses between. */
 const ROUTED = ['laya', 'laya-multilingual'] as const;
-type Routed = (typeof ROUTED)[number];
+export type Routed = (typeof ROUTED)[number];
 
 /** A result with the model's choice in it, and why. */
 export type RoutedResult<A extends Answered> = A & {
@@ -72,6 +72,22 @@ export class LayaRouter<Q extends Asked, A extends Answered, Rest extends readon
   async predictShortlist(request: Q, options: ShortlistOptions, ...rest: Rest): Promise<RoutedResult<Shortlisted<A>>> {
     const decision = await this.route(request);
     return annotate(await predictShortlist(this.#models[decision.checkpoint], request, options, ...rest), decision);
+  }
+
+  /** `Laya.info` of each model. */
+  info(): Readonly<Record<Routed, object>> {
+    const { laya, 'laya-multilingual': multilingual } = this.#models;
+    return { laya: laya.info?.() ?? {}, 'laya-multilingual': multilingual.info?.() ?? {} };
+  }
+
+  /** `Laya.warmUp` of both models, one after the other. */
+  async warmUp(): Promise<void> {
+    for (const model of ROUTED) await this.#models[model].warmUp?.();
+  }
+
+  /** `Laya.waitForAne` of both models. */
+  async waitForAne(signal?: AbortSignal): Promise<void> {
+    await Promise.all(ROUTED.map((model) => this.#models[model].waitForAne?.(signal)));
   }
 
   /** Closes both models, and throws the first error once both are. */

@@ -1,5 +1,5 @@
 import { fromPlain, type JsonObject, type JsonValue, stringifyJson } from '../../schemas/json.js';
-import type { Result } from '../laya.js';
+import type { Result } from '../request.js';
 import type { AnswerFacts, Job } from './protocol.js';
 import type { Routed } from './route.js';
 

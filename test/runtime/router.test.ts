@@ -68,6 +68,16 @@ describe('LayaRouter', () => {
     await router.close();
   }, 300_000);
 
+  it('warms both models and tells of both', async () => {
+    const { router } = await openRouter();
+    await router.warmUp();
+    const info = router.info();
+    for (const model of ['laya', 'laya-multilingual'] as const)
+      expect(info[model]).toMatchObject({ model: 'laya-tiny', cpu: { status: 'ready', loaded: ['L64'] } });
+    expect(await codeOf(() => router.waitForAne())).toBe('DEVICE_UNAVAILABLE');
+    await router.close();
+  }, 300_000);
+
   it('decides without running, also for what predict refuses', async () => {
     const { router } = await openRouter();
     const security = { true_positive: 1, urgency: 1, severity: 1, disposition: 1, credential_compromise: 1 };

@@ -1,12 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import type {
-  Answers,
-  AnswersOf,
-  ChoiceAnswer,
+import {
+  type Answers,
+  type AnswersOf,
+  type AutoLaya,
+  type ChoiceAnswer,
   Laya,
-  NoulAnswer,
-  Questions,
-  ScoreAnswer,
+  type ModelRouting,
+  type NoulAnswer,
+  type Questions,
+  type ScoreAnswer,
 } from '../../runtime/index.js';
 import type { JsonValue } from '../../schemas/json.js';
 
@@ -48,6 +50,30 @@ async function compiles(laya: Laya, parsed: JsonValue, unknown: unknown): Promis
   void [choice, probability, wrong, late, loose, looser];
 }
 
+/** The same by way of the router. */
+async function compilesRouted(router: AutoLaya, parsed: JsonValue): Promise<void> {
+  const { answers, routing, runtime } = await router.predict({
+    context: 'x',
+    questions: {
+      topic: { type: 'choice', instructions: 'Which?', criteria: ['billing', 'other'] },
+      angry: { type: 'noul', instructions: 'Angry?' },
+    },
+  });
+  const choice: 'billing' | 'other' = answers.topic.choice;
+  const probability: number = answers.topic.probabilities.billing + answers.angry.noul;
+  // @ts-expect-error a label that the question doesn't have
+  const wrong: 'shipping' = answers.topic.choice;
+  // @ts-expect-error a question that was not asked
+  void answers.other;
+  const loose: Answers = (await router.predict({ context: 'x', questions: parsed })).answers;
+  const opened: Promise<AutoLaya> = Laya.open('auto');
+  const reason: ModelRouting = runtime.model_routing;
+  const ane: string = router.info().laya.ane.status;
+  // @ts-expect-error an unknown type
+  await router.predict({ context: 'x', questions: { a: { type: 'rank', instructions: 'x' } } });
+  void [choice, probability, wrong, loose, opened, reason, ane, routing.model];
+}
+
 describe('types of answers', () => {
   it('follow from the types of the questions', () => {
     const verdicts = [
@@ -62,6 +88,6 @@ describe('types of answers', () => {
       same<Typed['topic']['choice'], string>(false),
     ];
     expect(verdicts).toHaveLength(9);
-    expect(typeof compiles).toBe('function');
+    expect([typeof compiles, typeof compilesRouted]).toEqual(['function', 'function']);
   });
 });
