@@ -91,15 +91,14 @@ function countOf(names: readonly string[]): Record<string, number> {
 /** The FP32 gate on all golden rows at once, in batches as requests run. Throws DenseRefusal. */
 export async function proveDense({ resolved, folder }: DenseCandidate, context: Context): Promise<ParityRecord> {
   const host = await HostWeights.open(resolved.checkpoint);
-  const session = await DenseSession.open(join(folder, DENSE_MODEL));
   try {
+    const session = await DenseSession.open(join(folder, DENSE_MODEL));
     const { encoder, agent } = resolved.checkpoint;
     const model = { host, session, maxTokens: agent.maxLen, vocab: encoder.vocab };
-    const record = await measureDense(resolved, model, context);
+    const record = await measureDense(resolved, model, context).finally(() => session.release());
     if (!record.passed) throw new DenseRefusal(record);
     return record;
   } finally {
-    await session.release();
     await host.close();
   }
 }
