@@ -62,7 +62,8 @@ export function provenanceText(one: Provenance): string {
   return [`${one.model} L${one.bucket}`, ...body].join('\n');
 }
 
-function converterText(conversion: Provenance['converter']): string {
+/** Who converted, with which packages and code. */
+export function converterText(conversion: Provenance['converter']): string {
   if (!conversion) return 'not recorded';
   const {
     laya_artifacts_version: own,
@@ -78,30 +79,37 @@ function converterText(conversion: Provenance['converter']): string {
   return `${who}${at}; ${with_.join(', ') || 'packages not recorded'}${code}`;
 }
 
-function compilerText(compiler: Provenance['compiler']): string {
+/** What compiled. */
+export function compilerText(compiler: Provenance['compiler']): string {
   if (!compiler) return 'not recorded';
   const { name, version, kind, executable_sha256: digest } = compiler;
   return `${name} ${version} (${kind}), executable ${digest.slice(0, 12)}`;
 }
 
-function evidenceText({ evidence }: Provenance): string {
+/** Of which kind the evidence is, and what measured it. */
+export function evidenceText({ evidence }: Pick<Provenance, 'evidence'>): string {
   if (!evidence) return 'not recorded (made by the Python runtime)';
   return `${evidence.kind}, by ${evidence.executor.name} ${evidence.executor.version}, profile ${evidence.profile}`;
 }
 
-function placementText({ compute_units: units, ops, transitions }: Provenance['placement']): string {
+/** Units, operations by device and transitions of a placement. */
+export function placementText({ compute_units: units, ops, transitions }: Provenance['placement']): string {
   const counts = Object.entries(ops ?? {}).map(([device, count]) => `${count} on ${device}`);
   return `${units}: ${counts.join(', ') || 'operations not recorded'}, ${transitions ?? '?'} transitions`;
 }
 
-function parityText(parity: Provenance['parity']): string {
+/** The figures of a parity gate that decide. */
+export function parityText(parity: Provenance['parity']): string {
   const { rows, prob_max_abs: dp, tolerance, hard_mismatches: hard, reference } = parity;
   const figures = `${rows ?? '?'} rows, max |dp| ${dp ?? '?'} of ${tolerance ?? '?'} allowed, ${hard ?? '?'} decisions differ`;
   return `passed: ${figures}${reference === undefined ? '' : `; against ${reference}`}`;
 }
 
 function importedText(imported: Provenance['imported']): string {
-  return imported ? `${text(imported.at)} from ${text(imported.from)}` : 'no, made here';
+  if (!imported) return 'no, made here';
+  const { identity, issuer } = (imported.signature ?? {}) as { identity?: unknown; issuer?: unknown };
+  const signed = identity === undefined ? '' : `; signed by ${text(identity)} (${text(issuer)})`;
+  return `${text(imported.at)} from ${text(imported.from)}${signed}`;
 }
 
 const text = (value: unknown): string =>

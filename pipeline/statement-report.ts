@@ -1,5 +1,6 @@
 import type { Signer } from '../registry/signature/verify.js';
 import type { SignatureStatement } from '../schemas/generated/types.js';
+import { compilerText, converterText, evidenceText, type Provenance, parityText, placementText } from './provenance.js';
 import { safeText } from './text.js';
 
 /** A signed statement that holds, about an archive that is the one. */
@@ -15,7 +16,7 @@ export interface StatementRecord {
 const WIDTH = 80;
 const LABEL = 11;
 
-/** The statement as a text of at most 80 columns. */
+/** The statement as a text of at most 80 columns. Its blocks are those of the manifest: they were compared. */
 export function statementReport({ file, identity_required: required, signer, statement }: StatementRecord): string {
   const { buildDefinition, runDetails, laya_evidence: found } = statement.predicate;
   const { source, artifact } = buildDefinition.externalParameters;
@@ -33,11 +34,12 @@ export function statementReport({ file, identity_required: required, signer, sta
     ['source', `${source.repo} at ${source.revision}`],
     ['weights', source.weights_sha256],
     ['converter', converterText(conversion)],
-    ['compiler', compiler && `${compiler.name} ${compiler.version} (${compiler.kind})`],
+    ['compiler', compilerText(compiler as Provenance['compiler'])],
     ['builder', builderText(runDetails)],
     ['platform', `${found.platform.soc}, macOS ${found.platform.macos}, coremltools ${found.platform.coremltools}`],
-    ['placement', figures(found.placement)],
-    ['parity', figures(found.parity)],
+    ['evidence', evidenceText(found as Pick<Provenance, 'evidence'>)],
+    ['placement', placementText(found.placement as Provenance['placement'])],
+    ['parity', parityText(found.parity as Provenance['parity'])],
   ];
   const verdict = required
     ? 'The signature holds, is of a trusted identity, and is about this archive.'
@@ -47,28 +49,10 @@ export function statementReport({ file, identity_required: required, signer, sta
   return [safeText(file), ...body, '', ...wrap(verdict, WIDTH)].join('\n');
 }
 
-function converterText(
-  conversion: SignatureStatement['predicate']['buildDefinition']['internalParameters']['conversion'],
-) {
-  const { packages, code_sha256: code, python } = conversion ?? {};
-  const named = Object.entries((packages ?? {}) as object).map(([name, version]) => `${name} ${plain(version)}`);
-  const all = [...(typeof python === 'string' ? [`python ${python}`] : []), ...named];
-  return `${all.join(', ') || 'not recorded'}${typeof code === 'string' ? `; code ${code}` : ''}`;
-}
-
 function builderText({ builder, metadata }: SignatureStatement['predicate']['runDetails']): string {
   const versions = Object.entries(builder.version ?? {}).map(([name, version]) => `${name} ${version}`);
   return [builder.id, ...versions, ...(metadata?.finishedOn ? [`finished ${metadata.finishedOn}`] : [])].join(', ');
 }
-
-/** Numbers, words and yes or no of a record; its lists and counts per operation are in the JSON. */
-const figures = (record: object): string =>
-  Object.entries(record)
-    .filter(([, value]) => typeof value !== 'object')
-    .map(([name, value]) => `${name} ${plain(value)}`)
-    .join(', ');
-
-const plain = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 function labelled(name: string, value: string): string {
   const [first = '', ...more] = wrap(safeText(value).replaceAll('\n', ' '), WIDTH - LABEL - 2);

@@ -30,15 +30,18 @@ export async function loadTrustRoot(source: TrustSource): Promise<TrustRoot> {
 }
 
 async function bring(cachePath: string, { mirror }: TrustSource): Promise<TrustRoot> {
-  const { getTrustedRoot } = await import('@sigstore/tuf');
+  const { getTrustedRoot, TUFError } = await import('@sigstore/tuf');
   const from = mirror ? { mirrorURL: mirror.url, rootPath: mirror.root } : {};
+  const get = (forceInit: boolean) =>
+    getTrustedRoot({ ...from, cachePath, forceCache: true, forceInit, timeout: TIMEOUT_MS });
   try {
-    return await getTrustedRoot({ ...from, cachePath, forceCache: true, timeout: TIMEOUT_MS });
+    // Other errors than its own come from metadata that were cut off in the cache: it starts from the first root again.
+    return await get(false).catch((error: unknown) => (error instanceof TUFError ? Promise.reject(error) : get(true)));
   } catch (error) {
     throw new TrustError('TRUST_ROOT_UNAVAILABLE', "can't get the trust root from where Sigstore publishes it", {
       where: mirror?.url ?? 'the public TUF repository of Sigstore',
       found: (error as Error).message,
-      hint: `try again; or use --trusted-root FILE, or --offline with the copy of an earlier run; or remove ${cachePath}`,
+      hint: 'try again; or use --trusted-root FILE, or --offline with the copy of an earlier run',
       cause: error,
     });
   }

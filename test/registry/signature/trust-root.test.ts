@@ -51,6 +51,18 @@ describe('the trust root', () => {
     expect((await treeOf(cache)).every((path) => path.startsWith('trust/'))).toBe(true);
   });
 
+  it('is brought again where a killed process left half of it in the cache', async () => {
+    const source = { mirror: await mirror(), cache: folder(), offline: false };
+    const root = await loadTrustRoot(source);
+    const files = (await treeOf(source.cache)).filter((path) => /\/tuf\/.*json$/.test(path));
+    expect(files).toHaveLength(5);
+    for (const file of files) {
+      const path = join(source.cache, file);
+      await writeFile(path, (await readFile(path, 'utf8')).slice(0, 40));
+      expect(await loadTrustRoot(source)).toEqual(root);
+    }
+  });
+
   it.each<[string, string, () => Promise<Parameters<typeof loadTrustRoot>[0]>]>([
     ['TRUST_ROOT_MISSING', 'offline and not in the cache', async () => ({ cache: folder(), offline: true })],
     ['TRUST_ROOT_MISSING', 'no file', async () => ({ file: join(folder(), 'x'), cache: folder(), offline: false })],
