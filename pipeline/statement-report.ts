@@ -40,6 +40,7 @@ export function statementReport({ file, identity_required: required, signer, sta
     ['evidence', evidenceText(found as Pick<Provenance, 'evidence'>)],
     ['placement', placementText(found.placement as Provenance['placement'])],
     ['parity', parityText(found.parity as Provenance['parity'])],
+    ['also', found.other_evidence.map((one) => evidenceText(one as Pick<Provenance, 'evidence'>)).join('; ')],
   ];
   const verdict = required
     ? 'The signature holds, is of a trusted identity, and is about this archive.'

@@ -36,6 +36,7 @@ export function statementOf(manifest: Manifest, archive: { readonly sha256: stri
         platform: manifest.platform,
         placement: manifest.placement,
         parity: manifest.parity,
+        other_evidence: manifest.other_evidence ?? [],
         toolchain: manifest.toolchain ?? null,
         imported: manifest.imported ?? null,
       },

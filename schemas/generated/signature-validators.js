@@ -1254,7 +1254,7 @@ function validate47(data, { instancePath = "", parentData, parentDataProperty, r
   return errors === 0;
 }
 var signatureStatement = validate48;
-var schema97 = { "$id": "signatureStatement", "title": "SignatureStatement", "description": "An in-toto statement with SLSA provenance v1 about one published archive (docs/publishing.md \xA76).", "type": "object", "required": ["_type", "subject", "predicateType", "predicate"], "properties": { "_type": { "const": "https://in-toto.io/Statement/v1" }, "subject": { "type": "array", "minItems": 2, "maxItems": 2, "additionalItems": false, "items": [{ "type": "object", "required": ["name", "digest"], "properties": { "name": { "type": "string", "minLength": 1 }, "digest": { "type": "object", "required": ["sha256"], "properties": { "sha256": { "$ref": "#/definitions/sha256" } } } } }, { "type": "object", "required": ["name", "digest"], "properties": { "name": { "const": "model.mlmodelc" }, "digest": { "type": "object", "required": ["layaTreeV1"], "properties": { "layaTreeV1": { "$ref": "#/definitions/sha256" }, "layaTreeV2": { "$ref": "#/definitions/sha256" } } } } }] }, "predicateType": { "const": "https://slsa.dev/provenance/v1" }, "predicate": { "type": "object", "required": ["buildDefinition", "runDetails", "laya_evidence"], "properties": { "buildDefinition": { "type": "object", "required": ["buildType", "externalParameters", "internalParameters", "resolvedDependencies"], "properties": { "buildType": { "const": "urn:laya-artifacts:build:v1" }, "externalParameters": { "type": "object", "required": ["source", "artifact"], "properties": { "source": { "type": "object", "required": ["model", "repo", "revision", "weights_sha256"], "properties": { "model": { "type": "string", "minLength": 1 }, "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" } } }, "artifact": { "type": "object", "required": ["graph", "length"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 } } } } }, "internalParameters": { "type": "object", "required": ["conversion", "compiler"], "properties": { "conversion": { "type": ["object", "null"] }, "compiler": { "type": ["object", "null"], "required": ["name", "version", "kind"], "properties": { "name": { "type": "string" }, "version": { "type": "string" }, "kind": { "type": "string" } } } } }, "resolvedDependencies": { "type": "array", "minItems": 2, "maxItems": 1e3, "items": { "type": "object", "required": ["name", "digest"], "properties": { "name": { "type": "string", "minLength": 1 }, "uri": { "type": "string", "minLength": 1 }, "digest": { "type": "object", "additionalProperties": { "type": "string" } } } } } } }, "runDetails": { "type": "object", "required": ["builder"], "properties": { "builder": { "type": "object", "required": ["id"], "properties": { "id": { "type": "string", "minLength": 1 }, "version": { "type": "object", "additionalProperties": { "type": "string" } } } }, "metadata": { "type": "object", "properties": { "finishedOn": { "type": "string", "minLength": 1 } } } } }, "laya_evidence": { "type": "object", "required": ["evidence", "platform", "placement", "parity", "toolchain", "imported"], "properties": { "evidence": { "type": ["object", "null"] }, "platform": { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string" }, "macos": { "type": "string" }, "coremltools": { "type": ["string", "null"] } } }, "placement": { "type": "object", "required": ["compute_units"], "properties": { "compute_units": { "type": "string" } } }, "parity": { "type": "object", "required": ["passed"], "properties": { "passed": { "const": true } } }, "toolchain": { "type": ["object", "null"] }, "imported": { "type": ["object", "null"] } } } } } }, "definitions": { "sha256": { "type": "string", "pattern": "^[0-9a-f]{64}$" } } };
+var schema97 = { "$id": "signatureStatement", "title": "SignatureStatement", "description": "An in-toto statement with SLSA provenance v1 about one published archive (docs/publishing.md \xA76).", "type": "object", "required": ["_type", "subject", "predicateType", "predicate"], "properties": { "_type": { "const": "https://in-toto.io/Statement/v1" }, "subject": { "type": "array", "minItems": 2, "maxItems": 2, "additionalItems": false, "items": [{ "type": "object", "required": ["name", "digest"], "properties": { "name": { "type": "string", "minLength": 1 }, "digest": { "type": "object", "required": ["sha256"], "properties": { "sha256": { "$ref": "#/definitions/sha256" } } } } }, { "type": "object", "required": ["name", "digest"], "properties": { "name": { "const": "model.mlmodelc" }, "digest": { "type": "object", "required": ["layaTreeV1"], "properties": { "layaTreeV1": { "$ref": "#/definitions/sha256" }, "layaTreeV2": { "$ref": "#/definitions/sha256" } } } } }] }, "predicateType": { "const": "https://slsa.dev/provenance/v1" }, "predicate": { "type": "object", "required": ["buildDefinition", "runDetails", "laya_evidence"], "properties": { "buildDefinition": { "type": "object", "required": ["buildType", "externalParameters", "internalParameters", "resolvedDependencies"], "properties": { "buildType": { "const": "urn:laya-artifacts:build:v1" }, "externalParameters": { "type": "object", "required": ["source", "artifact"], "properties": { "source": { "type": "object", "required": ["model", "repo", "revision", "weights_sha256"], "properties": { "model": { "type": "string", "minLength": 1 }, "repo": { "type": "string", "minLength": 1 }, "revision": { "type": "string", "pattern": "^[0-9a-f]{40}$" }, "weights_sha256": { "$ref": "#/definitions/sha256" } } }, "artifact": { "type": "object", "required": ["graph", "length"], "properties": { "graph": { "type": "string", "minLength": 1 }, "length": { "type": "integer", "minimum": 1 } } } } }, "internalParameters": { "type": "object", "required": ["conversion", "compiler"], "properties": { "conversion": { "type": ["object", "null"] }, "compiler": { "type": ["object", "null"], "required": ["name", "version", "kind"], "properties": { "name": { "type": "string" }, "version": { "type": "string" }, "kind": { "type": "string" } } } } }, "resolvedDependencies": { "type": "array", "minItems": 2, "maxItems": 1e3, "items": { "type": "object", "required": ["name", "digest"], "properties": { "name": { "type": "string", "minLength": 1 }, "uri": { "type": "string", "minLength": 1 }, "digest": { "type": "object", "additionalProperties": { "type": "string" } } } } } } }, "runDetails": { "type": "object", "required": ["builder"], "properties": { "builder": { "type": "object", "required": ["id"], "properties": { "id": { "type": "string", "minLength": 1 }, "version": { "type": "object", "additionalProperties": { "type": "string" } } } }, "metadata": { "type": "object", "properties": { "finishedOn": { "type": "string", "minLength": 1 } } } } }, "laya_evidence": { "type": "object", "required": ["evidence", "platform", "placement", "parity", "other_evidence", "toolchain", "imported"], "properties": { "evidence": { "type": ["object", "null"] }, "platform": { "type": "object", "required": ["soc", "macos", "coremltools"], "properties": { "soc": { "type": "string" }, "macos": { "type": "string" }, "coremltools": { "type": ["string", "null"] } } }, "placement": { "type": "object", "required": ["compute_units"], "properties": { "compute_units": { "type": "string" } } }, "parity": { "type": "object", "required": ["passed"], "properties": { "passed": { "const": true } } }, "other_evidence": { "type": "array", "items": { "type": "object" } }, "toolchain": { "type": ["object", "null"] }, "imported": { "type": ["object", "null"] } } } } } }, "definitions": { "sha256": { "type": "string", "pattern": "^[0-9a-f]{64}$" } } };
 var pattern2 = new RegExp("^[0-9a-f]{64}$", "u");
 var pattern1 = new RegExp("^[0-9a-f]{40}$", "u");
 function validate48(data, { instancePath = "", parentData, parentDataProperty, rootData = data } = {}) {
@@ -2313,8 +2313,8 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
               }
               errors++;
             }
-            if (data43.toolchain === void 0 || !func0.call(data43, "toolchain")) {
-              const err99 = { instancePath: instancePath + "/predicate/laya_evidence", schemaPath: "#/properties/predicate/properties/laya_evidence/required", keyword: "required", params: { missingProperty: "toolchain" }, message: "must have required property 'toolchain'" };
+            if (data43.other_evidence === void 0 || !func0.call(data43, "other_evidence")) {
+              const err99 = { instancePath: instancePath + "/predicate/laya_evidence", schemaPath: "#/properties/predicate/properties/laya_evidence/required", keyword: "required", params: { missingProperty: "other_evidence" }, message: "must have required property 'other_evidence'" };
               if (vErrors === null) {
                 vErrors = [err99];
               } else {
@@ -2322,8 +2322,8 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
               }
               errors++;
             }
-            if (data43.imported === void 0 || !func0.call(data43, "imported")) {
-              const err100 = { instancePath: instancePath + "/predicate/laya_evidence", schemaPath: "#/properties/predicate/properties/laya_evidence/required", keyword: "required", params: { missingProperty: "imported" }, message: "must have required property 'imported'" };
+            if (data43.toolchain === void 0 || !func0.call(data43, "toolchain")) {
+              const err100 = { instancePath: instancePath + "/predicate/laya_evidence", schemaPath: "#/properties/predicate/properties/laya_evidence/required", keyword: "required", params: { missingProperty: "toolchain" }, message: "must have required property 'toolchain'" };
               if (vErrors === null) {
                 vErrors = [err100];
               } else {
@@ -2331,14 +2331,23 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
               }
               errors++;
             }
+            if (data43.imported === void 0 || !func0.call(data43, "imported")) {
+              const err101 = { instancePath: instancePath + "/predicate/laya_evidence", schemaPath: "#/properties/predicate/properties/laya_evidence/required", keyword: "required", params: { missingProperty: "imported" }, message: "must have required property 'imported'" };
+              if (vErrors === null) {
+                vErrors = [err101];
+              } else {
+                vErrors.push(err101);
+              }
+              errors++;
+            }
             if (data43.evidence !== void 0 && func0.call(data43, "evidence")) {
               let data44 = data43.evidence;
               if (!(data44 && typeof data44 == "object" && !Array.isArray(data44)) && data44 !== null) {
-                const err101 = { instancePath: instancePath + "/predicate/laya_evidence/evidence", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/evidence/type", keyword: "type", params: { type: schema97.properties.predicate.properties.laya_evidence.properties.evidence.type }, message: "must be object,null" };
+                const err102 = { instancePath: instancePath + "/predicate/laya_evidence/evidence", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/evidence/type", keyword: "type", params: { type: schema97.properties.predicate.properties.laya_evidence.properties.evidence.type }, message: "must be object,null" };
                 if (vErrors === null) {
-                  vErrors = [err101];
+                  vErrors = [err102];
                 } else {
-                  vErrors.push(err101);
+                  vErrors.push(err102);
                 }
                 errors++;
               }
@@ -2347,16 +2356,7 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
               let data45 = data43.platform;
               if (data45 && typeof data45 == "object" && !Array.isArray(data45)) {
                 if (data45.soc === void 0 || !func0.call(data45, "soc")) {
-                  const err102 = { instancePath: instancePath + "/predicate/laya_evidence/platform", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/required", keyword: "required", params: { missingProperty: "soc" }, message: "must have required property 'soc'" };
-                  if (vErrors === null) {
-                    vErrors = [err102];
-                  } else {
-                    vErrors.push(err102);
-                  }
-                  errors++;
-                }
-                if (data45.macos === void 0 || !func0.call(data45, "macos")) {
-                  const err103 = { instancePath: instancePath + "/predicate/laya_evidence/platform", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/required", keyword: "required", params: { missingProperty: "macos" }, message: "must have required property 'macos'" };
+                  const err103 = { instancePath: instancePath + "/predicate/laya_evidence/platform", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/required", keyword: "required", params: { missingProperty: "soc" }, message: "must have required property 'soc'" };
                   if (vErrors === null) {
                     vErrors = [err103];
                   } else {
@@ -2364,8 +2364,8 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
                   }
                   errors++;
                 }
-                if (data45.coremltools === void 0 || !func0.call(data45, "coremltools")) {
-                  const err104 = { instancePath: instancePath + "/predicate/laya_evidence/platform", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/required", keyword: "required", params: { missingProperty: "coremltools" }, message: "must have required property 'coremltools'" };
+                if (data45.macos === void 0 || !func0.call(data45, "macos")) {
+                  const err104 = { instancePath: instancePath + "/predicate/laya_evidence/platform", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/required", keyword: "required", params: { missingProperty: "macos" }, message: "must have required property 'macos'" };
                   if (vErrors === null) {
                     vErrors = [err104];
                   } else {
@@ -2373,20 +2373,18 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
                   }
                   errors++;
                 }
+                if (data45.coremltools === void 0 || !func0.call(data45, "coremltools")) {
+                  const err105 = { instancePath: instancePath + "/predicate/laya_evidence/platform", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/required", keyword: "required", params: { missingProperty: "coremltools" }, message: "must have required property 'coremltools'" };
+                  if (vErrors === null) {
+                    vErrors = [err105];
+                  } else {
+                    vErrors.push(err105);
+                  }
+                  errors++;
+                }
                 if (data45.soc !== void 0 && func0.call(data45, "soc")) {
                   if (typeof data45.soc !== "string") {
-                    const err105 = { instancePath: instancePath + "/predicate/laya_evidence/platform/soc", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/properties/soc/type", keyword: "type", params: { type: "string" }, message: "must be string" };
-                    if (vErrors === null) {
-                      vErrors = [err105];
-                    } else {
-                      vErrors.push(err105);
-                    }
-                    errors++;
-                  }
-                }
-                if (data45.macos !== void 0 && func0.call(data45, "macos")) {
-                  if (typeof data45.macos !== "string") {
-                    const err106 = { instancePath: instancePath + "/predicate/laya_evidence/platform/macos", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/properties/macos/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    const err106 = { instancePath: instancePath + "/predicate/laya_evidence/platform/soc", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/properties/soc/type", keyword: "type", params: { type: "string" }, message: "must be string" };
                     if (vErrors === null) {
                       vErrors = [err106];
                     } else {
@@ -2395,10 +2393,9 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
                     errors++;
                   }
                 }
-                if (data45.coremltools !== void 0 && func0.call(data45, "coremltools")) {
-                  let data48 = data45.coremltools;
-                  if (typeof data48 !== "string" && data48 !== null) {
-                    const err107 = { instancePath: instancePath + "/predicate/laya_evidence/platform/coremltools", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/properties/coremltools/type", keyword: "type", params: { type: schema97.properties.predicate.properties.laya_evidence.properties.platform.properties.coremltools.type }, message: "must be string,null" };
+                if (data45.macos !== void 0 && func0.call(data45, "macos")) {
+                  if (typeof data45.macos !== "string") {
+                    const err107 = { instancePath: instancePath + "/predicate/laya_evidence/platform/macos", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/properties/macos/type", keyword: "type", params: { type: "string" }, message: "must be string" };
                     if (vErrors === null) {
                       vErrors = [err107];
                     } else {
@@ -2407,12 +2404,24 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
                     errors++;
                   }
                 }
+                if (data45.coremltools !== void 0 && func0.call(data45, "coremltools")) {
+                  let data48 = data45.coremltools;
+                  if (typeof data48 !== "string" && data48 !== null) {
+                    const err108 = { instancePath: instancePath + "/predicate/laya_evidence/platform/coremltools", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/properties/coremltools/type", keyword: "type", params: { type: schema97.properties.predicate.properties.laya_evidence.properties.platform.properties.coremltools.type }, message: "must be string,null" };
+                    if (vErrors === null) {
+                      vErrors = [err108];
+                    } else {
+                      vErrors.push(err108);
+                    }
+                    errors++;
+                  }
+                }
               } else {
-                const err108 = { instancePath: instancePath + "/predicate/laya_evidence/platform", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+                const err109 = { instancePath: instancePath + "/predicate/laya_evidence/platform", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/platform/type", keyword: "type", params: { type: "object" }, message: "must be object" };
                 if (vErrors === null) {
-                  vErrors = [err108];
+                  vErrors = [err109];
                 } else {
-                  vErrors.push(err108);
+                  vErrors.push(err109);
                 }
                 errors++;
               }
@@ -2421,31 +2430,31 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
               let data49 = data43.placement;
               if (data49 && typeof data49 == "object" && !Array.isArray(data49)) {
                 if (data49.compute_units === void 0 || !func0.call(data49, "compute_units")) {
-                  const err109 = { instancePath: instancePath + "/predicate/laya_evidence/placement", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/placement/required", keyword: "required", params: { missingProperty: "compute_units" }, message: "must have required property 'compute_units'" };
+                  const err110 = { instancePath: instancePath + "/predicate/laya_evidence/placement", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/placement/required", keyword: "required", params: { missingProperty: "compute_units" }, message: "must have required property 'compute_units'" };
                   if (vErrors === null) {
-                    vErrors = [err109];
+                    vErrors = [err110];
                   } else {
-                    vErrors.push(err109);
+                    vErrors.push(err110);
                   }
                   errors++;
                 }
                 if (data49.compute_units !== void 0 && func0.call(data49, "compute_units")) {
                   if (typeof data49.compute_units !== "string") {
-                    const err110 = { instancePath: instancePath + "/predicate/laya_evidence/placement/compute_units", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/placement/properties/compute_units/type", keyword: "type", params: { type: "string" }, message: "must be string" };
+                    const err111 = { instancePath: instancePath + "/predicate/laya_evidence/placement/compute_units", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/placement/properties/compute_units/type", keyword: "type", params: { type: "string" }, message: "must be string" };
                     if (vErrors === null) {
-                      vErrors = [err110];
+                      vErrors = [err111];
                     } else {
-                      vErrors.push(err110);
+                      vErrors.push(err111);
                     }
                     errors++;
                   }
                 }
               } else {
-                const err111 = { instancePath: instancePath + "/predicate/laya_evidence/placement", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/placement/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+                const err112 = { instancePath: instancePath + "/predicate/laya_evidence/placement", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/placement/type", keyword: "type", params: { type: "object" }, message: "must be object" };
                 if (vErrors === null) {
-                  vErrors = [err111];
+                  vErrors = [err112];
                 } else {
-                  vErrors.push(err111);
+                  vErrors.push(err112);
                 }
                 errors++;
               }
@@ -2454,39 +2463,27 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
               let data51 = data43.parity;
               if (data51 && typeof data51 == "object" && !Array.isArray(data51)) {
                 if (data51.passed === void 0 || !func0.call(data51, "passed")) {
-                  const err112 = { instancePath: instancePath + "/predicate/laya_evidence/parity", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/parity/required", keyword: "required", params: { missingProperty: "passed" }, message: "must have required property 'passed'" };
+                  const err113 = { instancePath: instancePath + "/predicate/laya_evidence/parity", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/parity/required", keyword: "required", params: { missingProperty: "passed" }, message: "must have required property 'passed'" };
                   if (vErrors === null) {
-                    vErrors = [err112];
+                    vErrors = [err113];
                   } else {
-                    vErrors.push(err112);
+                    vErrors.push(err113);
                   }
                   errors++;
                 }
                 if (data51.passed !== void 0 && func0.call(data51, "passed")) {
                   if (true !== data51.passed) {
-                    const err113 = { instancePath: instancePath + "/predicate/laya_evidence/parity/passed", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/parity/properties/passed/const", keyword: "const", params: { allowedValue: true }, message: "must be equal to constant" };
+                    const err114 = { instancePath: instancePath + "/predicate/laya_evidence/parity/passed", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/parity/properties/passed/const", keyword: "const", params: { allowedValue: true }, message: "must be equal to constant" };
                     if (vErrors === null) {
-                      vErrors = [err113];
+                      vErrors = [err114];
                     } else {
-                      vErrors.push(err113);
+                      vErrors.push(err114);
                     }
                     errors++;
                   }
                 }
               } else {
-                const err114 = { instancePath: instancePath + "/predicate/laya_evidence/parity", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/parity/type", keyword: "type", params: { type: "object" }, message: "must be object" };
-                if (vErrors === null) {
-                  vErrors = [err114];
-                } else {
-                  vErrors.push(err114);
-                }
-                errors++;
-              }
-            }
-            if (data43.toolchain !== void 0 && func0.call(data43, "toolchain")) {
-              let data53 = data43.toolchain;
-              if (!(data53 && typeof data53 == "object" && !Array.isArray(data53)) && data53 !== null) {
-                const err115 = { instancePath: instancePath + "/predicate/laya_evidence/toolchain", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/toolchain/type", keyword: "type", params: { type: schema97.properties.predicate.properties.laya_evidence.properties.toolchain.type }, message: "must be object,null" };
+                const err115 = { instancePath: instancePath + "/predicate/laya_evidence/parity", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/parity/type", keyword: "type", params: { type: "object" }, message: "must be object" };
                 if (vErrors === null) {
                   vErrors = [err115];
                 } else {
@@ -2495,44 +2492,82 @@ function validate48(data, { instancePath = "", parentData, parentDataProperty, r
                 errors++;
               }
             }
-            if (data43.imported !== void 0 && func0.call(data43, "imported")) {
-              let data54 = data43.imported;
-              if (!(data54 && typeof data54 == "object" && !Array.isArray(data54)) && data54 !== null) {
-                const err116 = { instancePath: instancePath + "/predicate/laya_evidence/imported", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/imported/type", keyword: "type", params: { type: schema97.properties.predicate.properties.laya_evidence.properties.imported.type }, message: "must be object,null" };
+            if (data43.other_evidence !== void 0 && func0.call(data43, "other_evidence")) {
+              let data53 = data43.other_evidence;
+              if (Array.isArray(data53)) {
+                const len3 = data53.length;
+                for (let i1 = 0; i1 < len3; i1++) {
+                  let data54 = data53[i1];
+                  if (!(data54 && typeof data54 == "object" && !Array.isArray(data54))) {
+                    const err116 = { instancePath: instancePath + "/predicate/laya_evidence/other_evidence/" + i1, schemaPath: "#/properties/predicate/properties/laya_evidence/properties/other_evidence/items/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+                    if (vErrors === null) {
+                      vErrors = [err116];
+                    } else {
+                      vErrors.push(err116);
+                    }
+                    errors++;
+                  }
+                }
+              } else {
+                const err117 = { instancePath: instancePath + "/predicate/laya_evidence/other_evidence", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/other_evidence/type", keyword: "type", params: { type: "array" }, message: "must be array" };
                 if (vErrors === null) {
-                  vErrors = [err116];
+                  vErrors = [err117];
                 } else {
-                  vErrors.push(err116);
+                  vErrors.push(err117);
+                }
+                errors++;
+              }
+            }
+            if (data43.toolchain !== void 0 && func0.call(data43, "toolchain")) {
+              let data55 = data43.toolchain;
+              if (!(data55 && typeof data55 == "object" && !Array.isArray(data55)) && data55 !== null) {
+                const err118 = { instancePath: instancePath + "/predicate/laya_evidence/toolchain", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/toolchain/type", keyword: "type", params: { type: schema97.properties.predicate.properties.laya_evidence.properties.toolchain.type }, message: "must be object,null" };
+                if (vErrors === null) {
+                  vErrors = [err118];
+                } else {
+                  vErrors.push(err118);
+                }
+                errors++;
+              }
+            }
+            if (data43.imported !== void 0 && func0.call(data43, "imported")) {
+              let data56 = data43.imported;
+              if (!(data56 && typeof data56 == "object" && !Array.isArray(data56)) && data56 !== null) {
+                const err119 = { instancePath: instancePath + "/predicate/laya_evidence/imported", schemaPath: "#/properties/predicate/properties/laya_evidence/properties/imported/type", keyword: "type", params: { type: schema97.properties.predicate.properties.laya_evidence.properties.imported.type }, message: "must be object,null" };
+                if (vErrors === null) {
+                  vErrors = [err119];
+                } else {
+                  vErrors.push(err119);
                 }
                 errors++;
               }
             }
           } else {
-            const err117 = { instancePath: instancePath + "/predicate/laya_evidence", schemaPath: "#/properties/predicate/properties/laya_evidence/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+            const err120 = { instancePath: instancePath + "/predicate/laya_evidence", schemaPath: "#/properties/predicate/properties/laya_evidence/type", keyword: "type", params: { type: "object" }, message: "must be object" };
             if (vErrors === null) {
-              vErrors = [err117];
+              vErrors = [err120];
             } else {
-              vErrors.push(err117);
+              vErrors.push(err120);
             }
             errors++;
           }
         }
       } else {
-        const err118 = { instancePath: instancePath + "/predicate", schemaPath: "#/properties/predicate/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+        const err121 = { instancePath: instancePath + "/predicate", schemaPath: "#/properties/predicate/type", keyword: "type", params: { type: "object" }, message: "must be object" };
         if (vErrors === null) {
-          vErrors = [err118];
+          vErrors = [err121];
         } else {
-          vErrors.push(err118);
+          vErrors.push(err121);
         }
         errors++;
       }
     }
   } else {
-    const err119 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
+    const err122 = { instancePath, schemaPath: "#/type", keyword: "type", params: { type: "object" }, message: "must be object" };
     if (vErrors === null) {
-      vErrors = [err119];
+      vErrors = [err122];
     } else {
-      vErrors.push(err119);
+      vErrors.push(err122);
     }
     errors++;
   }

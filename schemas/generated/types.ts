@@ -612,6 +612,9 @@ export interface SignatureStatement {
         passed: true;
         [k: string]: unknown;
       };
+      other_evidence: {
+        [k: string]: unknown;
+      }[];
       toolchain: {
         [k: string]: unknown;
       } | null;

@@ -55,11 +55,17 @@ export class TestSigstore {
     const ctLog = await initializeCTLog(caKeys);
     const ca = await initializeCA(caKeys, ctLog, issuedAt);
     const tlog = await initializeTLog(url, logKeys);
-    const tsa = await initializeTSA(tsaKeys);
+    const clock = new Date();
+    const tsa = await initializeTSA(tsaKeys, clock);
+    const timestamp = tsaHandler(tsa);
     const log = rekorHandler(tlog);
     routes.set('/api/v2/signingCert', fulcioHandler(ca).fn);
     routes.set('/api/v1/log/entries', (body) => log.fn(canonicalEntry(body)));
-    routes.set('/api/v1/timestamp', tsaHandler(tsa).fn);
+    routes.set('/api/v1/timestamp', (body) => {
+      // Whole seconds, as real ones have them: the mock drops zeros of a fraction, which the verifier does not read.
+      clock.setTime(Math.floor(Date.now() / 1000) * 1000);
+      return timestamp.fn(body);
+    });
     const root = trustedRoot(url, ca, spki(logKeys.publicKey), ctLog, tsa);
     const self = new TestSigstore(server, url, root);
     server.on('request', async (request, response) => {

@@ -23,6 +23,9 @@ async function made(change: (manifest: Manifest) => void = () => undefined) {
       conversion: { laya_artifacts_version: '0.1.0', git_revision: 'd'.repeat(40), packages: { numpy: '2.0' } },
       compiler: { name: 'mlmodelc-export', version: '0.1.0', kind: 'portable', executable_sha256: 'e'.repeat(64) },
       toolchain: { node: 'v20.19.0' },
+      other_evidence: [
+        { placement: one.placement, platform: { ...one.platform, soc: 'Apple M4' }, parity: one.parity },
+      ],
     });
     change(one);
   });
@@ -76,7 +79,8 @@ describe('a statement', () => {
 
   it('is made of a manifest that has the required fields only', async () => {
     const { statement, manifest } = await made((one) => {
-      for (const name of ['created_at', 'checkpoint', 'conversion', 'compiler', 'toolchain'] as const) delete one[name];
+      for (const name of ['created_at', 'checkpoint', 'conversion', 'compiler', 'toolchain', 'other_evidence'] as const)
+        delete one[name];
       delete one.integrity.tree_v2;
     });
     expect(() => checkManifestStated(reread(statement), manifest, ARCHIVE, 'x')).not.toThrow();
@@ -101,6 +105,7 @@ describe('a statement', () => {
   it.each<[string, (manifest: Manifest) => void]>([
     ['figures', ({ parity }) => Object.assign(parity, { prob_max_abs: 0.0001 })],
     ['placement', ({ placement }) => Object.assign(placement, { transitions: 1 })],
+    ['evidence of another machine', (manifest) => Object.assign(manifest, { other_evidence: [] })],
     ['compiler', (manifest) => delete manifest.compiler],
     ['converter', ({ conversion }) => Object.assign(conversion!, { packages: { numpy: '2.1' } })],
     ['checkpoint files', ({ checkpoint }) => Object.assign(checkpoint!.files, { more: 'f'.repeat(64) })],
