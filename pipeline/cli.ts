@@ -122,11 +122,11 @@ function program(): Command {
     .addOption(json())
     .action(async (model, options) => (await import('./commands/export.js')).exportArtifacts(model, merged(options)));
 
-  cli
-    .command('import')
+  withToolchain(cli.command('import'))
     .description('check archives, run the gates of this machine, register')
     .argument('<files...>', 'archives made by export')
     .option('--force', 'take the place of what is registered')
+    .option('--revalidate', 'also what was proven on another kind of machine, if it passes the gates of this one')
     .option('--expect-sha256 <digest>', 'what the SHA-256 of the one file must be')
     .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
     .addOption(json())

@@ -19,7 +19,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   list: ['list', 'list --json'],
   verify: ['verify', 'verify laya-tiny --length 64', 'verify --all --deep'],
   export: ['export laya-tiny', 'export laya-tiny --length 64 --out exports/'],
-  import: ['import laya-tiny-L64.tar.gz', 'import laya-tiny-L64.tar.gz --force --expect-sha256 <digest>'],
+  import: [
+    'import laya-tiny-L64.tar.gz',
+    'import laya-tiny-L64.tar.gz --force --expect-sha256 <digest>',
+    'import laya-L64.tar.gz --revalidate',
+  ],
   inspect: ['inspect laya-tiny-L64.tar.gz', 'inspect laya-tiny-L64.tar.gz --json'],
   info: ['info', 'info laya-tiny'],
   'install-tools': ['install-tools'],
@@ -33,6 +37,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'fetch --list',
     'fetch laya-tiny --repo owner/artifacts',
     'fetch laya --length 64 --revision <commit>',
+    'fetch laya --length 64 --revalidate',
     'fetch laya-tiny --require-signature --policy trusted.json',
   ],
   publish: [

@@ -34,11 +34,22 @@ export async function openSource(source: Source, hub: HubAccess, { root, now }: 
 
 export const BUILD_HINT = 'build here: npm run build-artifacts -- --model MODEL';
 
-/** Profiles that will do: the named one, or those whose evidence counts on this machine. */
-export function profileChoice({ profile, toolchain }: { profile?: string; toolchain: Toolchain }): ProfileChoice {
+interface Wanted {
+  /** Slug of a profile. */
+  readonly profile?: string;
+  readonly revalidate?: boolean;
+  readonly toolchain: Toolchain;
+}
+
+/**
+ * Profiles that will do: the named one, or those whose evidence counts on this machine. What is to be proven here by
+ * other gates than its own is portable unless a profile is named: of several Macs' archives none is nearer.
+ */
+export function profileChoice({ profile, revalidate, toolchain }: Wanted): ProfileChoice {
   if (profile !== undefined) return { name: `profile ${profile}`, fits: (entry) => slugOf(entry) === profile };
-  const name = toolchain.kind === 'portable' ? 'the portable profile' : `profile ${hereSlug(toolchain)}`;
-  return { name, fits: (entry) => isHere(entry, toolchain) };
+  if (toolchain.kind === 'portable' || revalidate)
+    return { name: 'the portable profile', fits: ({ platform }) => isPortable(platform) };
+  return { name: `profile ${hereSlug(toolchain)}`, fits: (entry) => isHere(entry, toolchain) };
 }
 
 /** True when this machine can measure evidence like the entry's. */
@@ -54,7 +65,7 @@ export function checkProvable(entry: IndexEntry, toolchain: Toolchain, where: st
     where: `${where}: ${entry.path}`,
     expected: hereSlug(toolchain),
     found: slugOf(entry),
-    hint: `npm run build-artifacts -- --model ${entry.model} --length ${entry.length}`,
+    hint: `add --revalidate to run the gates of this machine on it, or build here: npm run build-artifacts -- --model ${entry.model} --length ${entry.length}`,
   });
 }
 

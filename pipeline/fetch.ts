@@ -31,6 +31,8 @@ export interface FetchOrder extends Source {
   readonly profile?: string;
   /** Also fetch what is registered and whole, and take its place. */
   readonly force: boolean;
+  /** Also take what was proven on another kind of machine: `profile`'s, or portable ones. */
+  readonly revalidate?: boolean;
   /** By whom every archive has to be signed; what is registered without that is fetched again. */
   readonly trust?: Trust;
   /** A local checkpoint folder in place of the pinned one. */
@@ -171,17 +173,17 @@ interface SetOrder {
 
 async function fetchSet(set: SetOrder, staging: Staging, watch: Stopwatch, context: Context): Promise<FetchRow[]> {
   const { order, opened, hub, missing, locks } = set;
-  const { model, toolchain, checkpoint, trust } = order;
+  const { model, toolchain, checkpoint, trust, revalidate = false } = order;
   const buckets = missing.map(({ bucket }) => bucket);
   const entries = selectEntries(opened.index, opened.where, model, buckets, profileChoice(order));
   for (const entry of entries) {
-    checkProvable(entry, toolchain, opened.where);
+    if (!revalidate) checkProvable(entry, toolchain, opened.where);
     checkListed(entry, opened);
   }
   const more = checkpoint === undefined ? {} : { checkpoint };
   const bring = async () => {
     const signed = trust && (await watch.stage(authenticate, { entries, opened, hub, trust }));
-    const wanted = { model, entries, opened, hub, toolchain, ...more, ...(signed ? { signed } : {}) };
+    const wanted = { model, entries, opened, hub, toolchain, revalidate, ...more, ...(signed ? { signed } : {}) };
     return watch.stage(download, { order: wanted, staging });
   };
   const unpacked = await bring().catch((error: unknown) => {

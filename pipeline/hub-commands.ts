@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { withToolchain } from './toolchain-options.js';
 
 type Merged = <T extends object>(options: T) => T;
 
@@ -21,8 +22,7 @@ const withTrust = (command: Command): Command =>
     .option('--trusted-root <file>', "a trusted_root.json in place of Sigstore's public one");
 
 function addFetch(cli: Command, merged: Merged): void {
-  const command = cli
-    .command('fetch')
+  const command = withToolchain(cli.command('fetch'))
     .description('get prebuilt artifacts, run the gates of this machine, register')
     .argument('[model]', 'model name')
     .option('--length <buckets...>', 'only these buckets (default: all offered)')
@@ -32,6 +32,7 @@ function addFetch(cli: Command, merged: Merged): void {
     .option('--revision <revision>', 'a commit, branch or tag of it')
     .option('--profile <slug>', "a profile in place of this machine's")
     .option('--force', 'take the place of what is registered')
+    .option('--revalidate', "also another profile's (default: portable), if it passes the gates of this machine")
     .option('--allow-rollback', 'take an index older than the last one seen')
     .option('--checkpoint <dir>', 'a local checkpoint folder with the pinned weights')
     .option('--require-signature', 'only what is signed by whom you name');

@@ -7,21 +7,23 @@ import { type ArtifactKey, artifactFolder, COMPILED } from '../registry/paths.js
 import { checkTree, verifyTree } from '../registry/read.js';
 import { recordRejection } from '../registry/rejected.js';
 import { shareFiles } from '../registry/sharing.js';
-import { openStaging, type Staging, storeAccess } from '../registry/staging.js';
+import type { Staging } from '../registry/staging.js';
 import { lookAt } from '../registry/stamps.js';
 import { hashTree, type TreeDigest } from '../registry/tree.js';
 import { checkProvenWith } from '../runtime/checkpoint-pins.js';
 import { LayaError } from '../schemas/errors.js';
-import { fromPlain, stringifyJson } from '../schemas/json.js';
-import { InterruptedError } from './errors.js';
+import { fromPlain, type JsonObject, stringifyJson } from '../schemas/json.js';
 import type { Context } from './events.js';
+import { evidenceFields, type Verdict, withEvidence } from './evidence.js';
 import { lockArtifact } from './lock.js';
 import { rejectionRecord } from './manifest.js';
+import { isProvenHere } from './profile.js';
 import { isRefusal } from './report.js';
 import { type ParityRecord, proveParity } from './stages/parity.js';
 import { type Candidate, provePlacement } from './stages/place.js';
 import { resolve } from './stages/resolve.js';
 import { type ImportOrder, type Unpacked, unpack } from './stages/unpack.js';
+import { inStaging } from './staging.js';
 import { Stopwatch } from './stopwatch.js';
 import type { PlacementReport } from './toolchain/toolchain.js';
 
@@ -49,19 +51,10 @@ export interface ImportReport {
  */
 export async function importArchive(order: ImportOrder, context: Context): Promise<ImportReport> {
   const watch = new Stopwatch(context);
-  const staging = await openStaging(context.root, 'import', context.now());
-  try {
-    const report = await storeAccess(context.root, async () => {
-      const unpacked = await watch.stage(unpack, { order, staging });
-      return install(unpacked, staging, watch, context);
-    });
-    await staging.remove();
-    return report;
-  } catch (error) {
-    if (error instanceof InterruptedError) await staging.abandon(watch.running ?? 'import');
-    else await staging.remove();
-    throw error;
-  }
+  return inStaging('import', watch, context, async (staging) => {
+    const unpacked = await watch.stage(unpack, { order, staging });
+    return install(unpacked, staging, watch, context);
+  });
 }
 
 async function install(
@@ -127,20 +120,36 @@ export async function proveImport(
   const place = (one: Candidate): Promise<PlacementReport> => provePlacement(one, context);
   const parity = (one: Candidate): Promise<ParityRecord> => proveParity(one, context);
   const placement = await watch.stage(place, candidate);
-  const { failures: _none, ...figures } = await watch.stage(parity, candidate);
+  const parityRecord = await watch.stage(parity, candidate);
   const digest = await unchanged(candidate.model, look, archive.tree);
   checkTree(archive.manifest, digest, candidate.model);
+  const verdict: Verdict = {
+    toolchain: order.toolchain,
+    placement,
+    parity: parityRecord,
+    artifactSha256: digest.v1,
+    coremltools: archive.manifest.platform.coremltools ?? 'unknown',
+    at: context.now(),
+  };
+  const { failures: _none, ...figures } = parityRecord;
   const imported = {
     at: context.now().toISOString(),
     from: order.from ?? basename(order.file),
     archive_sha256: archive.sha256,
     ...(order.signature === undefined ? {} : { signature: order.signature }),
-    platform: order.toolchain.platform(archive.manifest.platform.coremltools ?? 'unknown'),
+    platform: order.toolchain.platform(verdict.coremltools),
     placement,
     parity: figures,
     artifact_sha256_check: digest.v1,
   };
-  return `${stringifyJson(new Map(archive.record).set('imported', fromPlain(imported)), 1)}\n`;
+  const record = recordHere(archive, verdict);
+  return `${stringifyJson(new Map(record).set('imported', fromPlain(imported)), 1)}\n`;
+}
+
+/** The manifest as it came; what was proven elsewhere gets the evidence of this machine, which is what counts here. */
+function recordHere({ record, manifest }: Unpacked['archive'], verdict: Verdict): JsonObject {
+  if (isProvenHere(manifest, verdict.toolchain)) return record;
+  return withEvidence(record, manifest, evidenceFields(verdict));
 }
 
 /** The hashes from unpacking, as long as no file looks changed since; otherwise those of the bytes that are there now. */

@@ -1,7 +1,18 @@
 import { ArtifactRevisionError } from '../registry/errors.js';
 import { evidenceKind } from '../registry/evidence.js';
+import { isSameProfile } from '../registry/index/profile.js';
 import type { Manifest, Platform } from '../schemas/generated/types.js';
 import type { Toolchain } from './toolchain/toolchain.js';
+
+/** True for evidence of the toolchain's kind, measured on a machine of this one's profile; the toolchain is ready. */
+export function isProvenHere(manifest: Manifest, toolchain: Toolchain): boolean {
+  return (
+    evidenceKind(manifest) === toolchain.kind && isSameProfile(manifest.platform, profileHere(manifest, toolchain))
+  );
+}
+
+const profileHere = ({ platform }: Manifest, toolchain: Toolchain): Platform =>
+  toolchain.platform(platform.coremltools ?? 'unknown');
 
 /**
  * Evidence counts on the profile that it was measured on. Portable evidence is measured again wherever the portable
@@ -9,28 +20,18 @@ import type { Toolchain } from './toolchain/toolchain.js';
  * Throws ArtifactRevisionError PROFILE_MISMATCH, which names both profiles.
  */
 export function checkProfile(manifest: Manifest, toolchain: Toolchain, where: string): void {
-  const here = toolchain.platform(manifest.platform.coremltools ?? 'unknown');
-  const kind = evidenceKind(manifest);
-  if (kind === toolchain.kind && (kind === 'portable' || isSameProfile(manifest.platform, here))) return;
+  if (isProvenHere(manifest, toolchain)) return;
+  const { source, artifact } = manifest;
   throw new ArtifactRevisionError('PROFILE_MISMATCH', 'the artifact was proven on another kind of machine', {
     where,
-    expected: describe(toolchain.kind, here),
-    found: describe(kind, manifest.platform),
-    hint:
-      kind === 'apple'
-        ? `import it on such a Mac, or build here: npm run build-artifacts -- --model ${manifest.source.model}`
-        : `npm run build-artifacts -- --model ${manifest.source.model} --length ${manifest.artifact.length}`,
+    expected: describe(toolchain.kind, profileHere(manifest, toolchain)),
+    found: profileText(manifest),
+    hint: `import it with --revalidate to run the gates of this machine on it, or build here: npm run build-artifacts -- --model ${source.model} --length ${artifact.length}`,
   });
 }
 
 /** The profile that an artifact was proven on, for people. */
 export const profileText = (manifest: Manifest): string => describe(evidenceKind(manifest), manifest.platform);
 
-function isSameProfile(a: Platform, b: Platform): boolean {
-  return a.soc === b.soc && major(a.macos) === major(b.macos) && a.coremltools === b.coremltools;
-}
-
-const major = (version: string): string => version.split('.')[0]!;
-
 const describe = (kind: string, { soc, macos, coremltools }: Platform): string =>
-  kind === 'portable' ? 'portable' : `${soc}, macOS ${major(macos)}, coremltools ${coremltools}`;
+  kind === 'portable' ? 'portable' : `${soc}, macOS ${macos.split('.')[0]}, coremltools ${coremltools}`;

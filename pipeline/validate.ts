@@ -1,8 +1,6 @@
 import { join } from 'node:path';
 import { commitArtifact } from '../registry/commit.js';
-import { evidenceKind } from '../registry/evidence.js';
 import { readWhole } from '../registry/generation.js';
-import { isSameProfile } from '../registry/index/profile.js';
 import type { BuildLock } from '../registry/lock.js';
 import { MANIFEST } from '../registry/paths.js';
 import { type OpenedArtifact, verifyTree } from '../registry/read.js';
@@ -19,13 +17,13 @@ import { evidenceFields, type Verdict, withEvidence } from './evidence.js';
 import { reject } from './import.js';
 import { lockArtifact } from './lock.js';
 import type { BuildOrder } from './order.js';
+import { isProvenHere } from './profile.js';
 import { isRefusal } from './report.js';
 import { proveParity } from './stages/parity.js';
 import { type Candidate, provePlacement } from './stages/place.js';
 import { type Resolved, resolve } from './stages/resolve.js';
 import { inStaging } from './staging.js';
 import { Stopwatch } from './stopwatch.js';
-import type { Toolchain } from './toolchain/toolchain.js';
 
 /** What became of one registered artifact. */
 export interface ValidateRow {
@@ -102,12 +100,6 @@ async function validateBucket(task: Task, watch: Stopwatch, context: Context): P
     const record = await reject(key, watch.running ?? 'validate', error, context);
     return { ...rowOf(undefined, artifact, 'rejected', watch), ...record };
   }
-}
-
-/** Evidence of the toolchain's kind, measured on a machine of this profile. */
-function isProvenHere(manifest: Manifest, toolchain: Toolchain): boolean {
-  const here = toolchain.platform(manifest.platform.coremltools ?? 'unknown');
-  return evidenceKind(manifest) === toolchain.kind && isSameProfile(manifest.platform, here);
 }
 
 async function proveAndPublish(

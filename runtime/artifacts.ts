@@ -1,5 +1,5 @@
 import { ArtifactMissingError, ComputeUnitMismatchError } from '../registry/errors.js';
-import { evidenceKind } from '../registry/evidence.js';
+import { evidenceKind, proofsOf } from '../registry/evidence.js';
 import { readWhole } from '../registry/generation.js';
 import { requireArtifact } from '../registry/locate.js';
 import type { ModelSpec } from '../registry/models.js';
@@ -25,7 +25,7 @@ export async function readArtifacts(root: string, model: ModelSpec): Promise<Art
 
 /** Those whose evidence is of a kind: `portable` lets device `cpu` use them, `apple` device `ane` (fault B08). */
 export function artifactsOf(kind: 'portable' | 'apple', registered: ArtifactSet): Map<number, OpenedArtifact> {
-  return new Map([...registered].filter(([, { manifest }]) => evidenceKind(manifest) === kind));
+  return new Map([...registered].filter(([, artifact]) => hasEvidence(kind, artifact)));
 }
 
 /**
@@ -52,9 +52,15 @@ async function readRegistered(root: string, key: ArtifactKey): Promise<OpenedArt
   }
 }
 
+/** Portable evidence counts wherever it stands in the manifest, Apple's as the manifest's own, on whose machine it is. */
+function hasEvidence(kind: 'portable' | 'apple', { manifest }: Pick<OpenedArtifact, 'manifest'>): boolean {
+  const proofs = kind === 'portable' ? proofsOf(manifest) : [manifest];
+  return proofs.some((proof) => evidenceKind(proof) === kind);
+}
+
 /** Evidence counts for the executor that made it: answers on a device need a gate that ran there (fault B08). */
 export function requireEvidence(kind: 'portable' | 'apple', { manifest, folder }: OpenedArtifact): void {
-  if (evidenceKind(manifest) === kind) return;
+  if (hasEvidence(kind, { manifest })) return;
   throw new ComputeUnitMismatchError('COMPUTE_UNITS_MISMATCH', `this artifact has no ${kind} evidence`, {
     where: folder,
     expected: kind === 'portable' ? 'PORTABLE_CPU' : 'CPU_AND_NE',

@@ -11,10 +11,11 @@ import { isHere, openSource, profileChoice, type Source } from '../fetch-source.
 import { openHub } from '../hub.js';
 import type { GlobalOptions } from '../options.js';
 import { bytesText, table } from '../text.js';
-import { portableToolchain } from '../toolchain/portable.js';
+import { readyToolchain, type ToolchainOptions } from '../toolchain/here.js';
 import { requiredTrust, type TrustOptions } from '../trust.js';
 
-interface FetchOptions extends GlobalOptions, TrustOptions {
+interface FetchOptions extends GlobalOptions, ToolchainOptions, TrustOptions {
+  readonly revalidate?: boolean;
   readonly length?: readonly string[];
   readonly repo?: string;
   readonly revision?: string;
@@ -61,7 +62,8 @@ async function chooseOrders(
   const common = {
     ...source,
     force: options.force === true,
-    toolchain: portableToolchain(),
+    revalidate: options.revalidate === true,
+    toolchain: await readyToolchain(options, context),
     ...(profile === undefined ? {} : { profile }),
     ...(trust === undefined ? {} : { trust }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
@@ -90,7 +92,7 @@ async function list(
 ): Promise<void> {
   const models = name === undefined ? MODELS : [findModel(name)];
   const { index, place } = await openSource(source, hub, context);
-  const toolchain = portableToolchain();
+  const toolchain = await readyToolchain(options, context);
   const entries = models.flatMap((model) => entriesOf(index, model)).filter((entry) => isWanted(entry, options));
   if (options.json) {
     const rows = entries.map((entry) => ({

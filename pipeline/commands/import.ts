@@ -4,9 +4,10 @@ import { InterruptedError, UsageError } from '../errors.js';
 import { type ImportReport, importArchive } from '../import.js';
 import type { GlobalOptions } from '../options.js';
 import { bytesText, table } from '../text.js';
-import { portableToolchain } from '../toolchain/portable.js';
+import { readyToolchain, type ToolchainOptions } from '../toolchain/here.js';
 
-interface ImportOptions extends GlobalOptions {
+interface ImportOptions extends GlobalOptions, ToolchainOptions {
+  readonly revalidate?: boolean;
   readonly force?: boolean;
   readonly expectSha256?: string;
   readonly checkpoint?: string;
@@ -28,12 +29,14 @@ export async function importArchives(files: readonly string[], options: ImportOp
       found: options.expectSha256,
     });
   const context = openContext(options);
+  const toolchain = await readyToolchain(options, context);
   const rows: (ImportReport | Failure)[] = [];
   for (const file of files) {
     const order = {
       file,
       force: options.force === true,
-      toolchain: portableToolchain(),
+      revalidate: options.revalidate === true,
+      toolchain,
       ...(sha256 === undefined ? {} : { sha256 }),
       ...(options.checkpoint === undefined ? {} : { checkpoint: options.checkpoint }),
     };

@@ -3,22 +3,27 @@ import { evidenceKind } from '../../registry/evidence.js';
 import { findModel } from '../../registry/models.js';
 import { checkManifest } from '../../registry/read.js';
 import { LayaError } from '../../schemas/errors.js';
+import type { Manifest } from '../../schemas/generated/types.js';
 import { openContext, printData } from '../edge.js';
+import { EnvironmentError } from '../errors.js';
+import type { Context } from '../events.js';
 import type { GlobalOptions } from '../options.js';
 import { checkProfile } from '../profile.js';
 import { bytesText, table } from '../text.js';
-import { portableToolchain } from '../toolchain/portable.js';
+import { hereToolchain } from '../toolchain/here.js';
+import { isProbeBuilt } from '../tools/probe.js';
 
 /** `inspect`: reads an archive to its end and tells what it holds; writes nothing. Exit code 1 when it does not fit. */
 export async function inspect(file: string, options: GlobalOptions): Promise<void> {
-  const { signal } = openContext(options);
+  const context = openContext(options);
+  const { signal } = context;
   const archive = await readArchive(file, { signal });
   const { manifest } = archive;
   const pins = problemOf(() => {
     const model = findModel(manifest.source.model);
     checkManifest({ model, bucket: manifest.artifact.length }, manifest, file);
   });
-  const profile = problemOf(() => checkProfile(manifest, portableToolchain(), file));
+  const profile = await profileProblem(manifest, file, context);
   const report = { file, archive, pins, profile };
   await printData(options.json ? JSON.stringify(record(report), null, 1) : reportText(report));
   if (pins) process.exitCode = 1;
@@ -31,6 +36,22 @@ interface Inspection {
   readonly pins: LayaError | undefined;
   /** Why it can't be proven on this machine. */
   readonly profile: LayaError | undefined;
+}
+
+/** On a Mac it takes laya-probe to tell what the machine is; nothing is built for that here. */
+async function profileProblem(manifest: Manifest, file: string, context: Context): Promise<LayaError | undefined> {
+  const toolchain = hereToolchain({}, context);
+  if (toolchain.kind === 'apple' && !(await isProbeBuilt(context)))
+    return new EnvironmentError('TOOLCHAIN_UNAVAILABLE', 'laya-probe, which tells what this Mac is, is not built yet', {
+      hint: 'laya-artifacts install-tools',
+    });
+  try {
+    await toolchain.ready(context);
+  } catch (error) {
+    if (error instanceof LayaError) return error;
+    throw error;
+  }
+  return problemOf(() => checkProfile(manifest, toolchain, file));
 }
 
 function problemOf(check: () => void): LayaError | undefined {

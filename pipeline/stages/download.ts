@@ -23,6 +23,7 @@ export interface DownloadOrder {
   /** Signed statements by archive path, where signatures are required: then each archive must say what its own does. */
   readonly signed?: ReadonlyMap<string, Verified>;
   readonly checkpoint?: string;
+  readonly revalidate: boolean;
   readonly toolchain: Toolchain;
 }
 
@@ -57,12 +58,13 @@ async function fetchOne(
   onBytes: (received: number) => void,
   { signal, now }: Context,
 ): Promise<Unpacked> {
-  const { model, opened, hub, signed, checkpoint, toolchain } = order;
+  const { model, opened, hub, signed, checkpoint, toolchain, revalidate } = order;
   const verified = signed?.get(entry.path);
   const claim: ImportOrder = {
     file: `${opened.place.repo}: ${entry.path}`,
     from: sourceOf(opened, entry),
     force: true,
+    revalidate,
     sha256: entry.archive_sha256,
     expect: { model: model.name, bucket: entry.length },
     toolchain,

@@ -9,6 +9,7 @@ import type { Toolchain } from '../../pipeline/toolchain/toolchain.js';
 import { validateArtifacts } from '../../pipeline/validate.js';
 import { artifactFolder, MANIFEST } from '../../registry/paths.js';
 import { readArtifact, verifyTree } from '../../registry/read.js';
+import { Laya } from '../../runtime/laya.js';
 import type { Manifest } from '../../schemas/generated/types.js';
 import type { Switches } from '../probe/switches.js';
 import { registerLayaTiny } from '../registered.js';
@@ -83,6 +84,21 @@ describe('validateArtifacts', () => {
     expect([await siblings(root), await stagingOf(root)]).toEqual([['bc1s-masked-L64-B1'], []]);
   });
 
+  it('leaves the portable evidence in use: the cpu answers as before', async () => {
+    const root = await registered();
+    const ask = async () => {
+      const laya = await Laya.open('laya-tiny', { root, device: 'cpu' });
+      try {
+        return (await laya.predict({ context: 'I paid twice.', questions: ['Is it about money?'] })).answers;
+      } finally {
+        await laya.close();
+      }
+    };
+    const before = await ask();
+    await validateArtifacts(await order(), testContext(root));
+    expect(await ask()).toEqual(before);
+  });
+
   it('has nothing to do the second time, and adds no second record of the same profile', async () => {
     const root = await registered();
     await validateArtifacts(await order(), testContext(root));
@@ -127,14 +143,17 @@ describe('validateArtifacts', () => {
   });
 
   // Every step, failing and killed: test/registry/faults.test.ts, 'give evidence'.
-  it.each(['rename', 'link', 'write'] as const)('leaves the artifact as it was when the first %s fails', async (name) => {
-    const root = await registered();
-    const before = await snapshot(root);
-    const steps = { [name]: () => Promise.reject(Object.assign(new Error('disk'), { code: 'ENOSPC' })) };
-    expect(await codeOf(async () => validateArtifacts(await order(), testContext(root), steps))).toBe('DISK_FULL');
-    expect(await snapshot(root)).toEqual(before);
-    expect([await siblings(root), await stagingOf(root)]).toEqual([['bc1s-masked-L64-B1'], []]);
-  });
+  it.each(['rename', 'link', 'write'] as const)(
+    'leaves the artifact as it was when the first %s fails',
+    async (name) => {
+      const root = await registered();
+      const before = await snapshot(root);
+      const steps = { [name]: () => Promise.reject(Object.assign(new Error('disk'), { code: 'ENOSPC' })) };
+      expect(await codeOf(async () => validateArtifacts(await order(), testContext(root), steps))).toBe('DISK_FULL');
+      expect(await snapshot(root)).toEqual(before);
+      expect([await siblings(root), await stagingOf(root)]).toEqual([['bc1s-masked-L64-B1'], []]);
+    },
+  );
 
   it.each(['place', 'parity', 'publish'])('changes nothing when it is stopped in %s', async (stage) => {
     const root = await registered();
