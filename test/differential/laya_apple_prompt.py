@@ -2,7 +2,7 @@
 
     python -I -X utf8 laya_apple_prompt.py WHEEL CHECKPOINT REQUESTS OUT
 
-OUT has a line for each request: `id`, then `rows` of [ids, markers, type], or `error`.
+WHEEL is its wheel, or "-" where the package is installed. OUT has a line for each request: `id`, then `rows` of [ids, markers, type], or `error`.
 """
 
 import json
@@ -22,7 +22,8 @@ def prepared(module, tokenizer, config, text):
 
 def main(wheel, checkpoint, requests, out):
     """One line of OUT for each of REQUESTS."""
-    sys.path.insert(0, wheel)
+    if wheel != "-":
+        sys.path.insert(0, wheel)
     from laya_apple import prompt
 
     config = json.loads((Path(checkpoint) / "rl_agent_config.json").read_text(encoding="utf-8"))
