@@ -15,7 +15,7 @@ export const DENSE = {
   name: 'dense-any',
   precision: 'float32',
   inputs: ['ids', 'lengths', 'types', 'markers'],
-  outputs: ['logits', 'cls'],
+  outputs: ['logits', 'cls', 'pooled'],
 } as const;
 
 /** Names inside a registered any-length graph's folder. */

@@ -15,6 +15,7 @@ export interface Answered {
 /** Anything that answers requests as `Laya` does; further arguments of `predict` are passed on. */
 export interface Predictor<Q extends Asked, A extends Answered, Rest extends readonly unknown[] = []> {
   predict(request: Q, ...rest: Rest): Promise<A>;
+  embed?(texts: readonly string[]): Promise<readonly ArrayLike<number>[]>;
   info?(): object;
   warmUp?(): Promise<void>;
   waitForAne?(signal?: AbortSignal): Promise<void>;

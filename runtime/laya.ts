@@ -166,6 +166,18 @@ export class Laya {
   }
 
   /**
+   * Vectors of texts by the model's own encoder, d values each: the mean of its states over `[CLS] text [SEP]`, of which
+   * the start is kept where a text is longer than the model takes. Runs on the any-length graph, on the cpu.
+   * Throws ArtifactMissingError where none with that output is registered, BackendUnavailableError, InvalidRequestError
+   * TEXT_INVALID; the signal's reason.
+   */
+  async embed(texts: readonly string[], { signal }: Pick<PredictOptions, 'signal'> = {}): Promise<Float32Array[]> {
+    this.#requireOpen();
+    const { embedTexts } = await import('./embed.js');
+    return embedTexts(this.#model, texts, signal);
+  }
+
+  /**
    * `predict` with every choice question of more than `k` labels cut to the `k` that `embed` finds most similar to the
    * state. Throws ShortlistError, and what `predict` throws.
    */

@@ -116,7 +116,7 @@ async function encodeQuestion(tokenizer: PromptTokenizer, question: Question): P
 }
 
 /** Every option is scored at a mask token, so the ones in the texts have to go, all of them. */
-function withoutMask(text: string, tokenizer: PromptTokenizer): string {
+export function withoutMask(text: string, tokenizer: Pick<PromptTokenizer, 'mask'>): string {
   return text.replaceAll(tokenizer.mask.text, ' ');
 }
 

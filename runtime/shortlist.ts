@@ -10,7 +10,8 @@ export type Embed = (texts: readonly string[]) => Vectors | Promise<Vectors>;
 type Vectors = readonly ArrayLike<number>[];
 
 export interface ShortlistOptions {
-  readonly embed: Embed;
+  /** What embeds; `model` is the encoder of the model that answers (`Laya.embed`). */
+  readonly embed: Embed | 'model';
   /** Labels that a question keeps at most; default: 20. */
   readonly k?: number;
 }
@@ -43,12 +44,12 @@ const DEFAULT_K = 20;
  * @throws ShortlistError for a wrong `k`, `embed` or vectors; InvalidRequestError as `predict` does; what `embed` throws
  */
 export async function predictShortlist<Q extends Asked, A extends Answered, Rest extends readonly unknown[]>(
-  predictor: Pick<Predictor<Q, A, Rest>, 'predict'>,
+  predictor: Pick<Predictor<Q, A, Rest>, 'predict' | 'embed'>,
   request: Q,
   options: ShortlistOptions,
   ...rest: Rest
 ): Promise<Shortlisted<A>> {
-  const { embed, k } = requireOptions(options);
+  const { embed, k } = requireOptions(options, predictor);
   const questions = fromPlain(request.questions);
   const choices = parseQuestions(questions).filter((question) => question.type === 'choice');
   const long = choices.filter(({ labels }) => labels.length > k);
@@ -157,7 +158,10 @@ function describeAsJson(question: ChoiceQuestion, kept: readonly Ranked[] | unde
   return json;
 }
 
-function requireOptions({ embed, k = DEFAULT_K }: ShortlistOptions): Required<ShortlistOptions> {
+function requireOptions(
+  { embed, k = DEFAULT_K }: ShortlistOptions,
+  predictor: { embed?(texts: readonly string[]): Promise<Vectors> },
+): { readonly embed: Embed; readonly k: number } {
   if (!Number.isSafeInteger(k) || k < 1) {
     throw new ShortlistError('SHORTLIST_K_INVALID', 'k must be a positive integer', {
       expected: 'an integer of at least 1',
@@ -165,14 +169,13 @@ function requireOptions({ embed, k = DEFAULT_K }: ShortlistOptions): Required<Sh
       where: 'k',
     });
   }
-  if (typeof embed !== 'function') {
-    throw new ShortlistError('SHORTLIST_EMBED_INVALID', 'a shortlist needs a function that embeds texts', {
-      expected: 'a function from texts to vectors',
-      found: typeof embed,
-      where: 'embed',
-    });
-  }
-  return { embed, k };
+  if (typeof embed === 'function') return { embed, k };
+  if (embed === 'model' && predictor.embed) return { embed: (texts) => predictor.embed!(texts), k };
+  throw new ShortlistError('SHORTLIST_EMBED_INVALID', 'a shortlist needs something that embeds texts', {
+    expected: "a function from texts to vectors, or 'model' for a model that can",
+    found: embed === 'model' ? embed : typeof embed,
+    where: 'embed',
+  });
 }
 
 /** The state as the model reads it. */

@@ -36,6 +36,7 @@ export async function emitDense(checkpoint: Checkpoint, folder: string): Promise
   const outputs: OnnxValueInfo[] = [
     { name: 'logits', dtype: 'float32', dims: ['rows', 'options'] },
     { name: 'cls', dtype: 'float32', dims: ['rows', checkpoint.encoder.hidden] },
+    { name: 'pooled', dtype: 'float32', dims: ['rows', checkpoint.encoder.hidden] },
   ];
   const all = [...initializers, ...constants];
   const bytes = encodeOnnxModel({ graphName: 'dense-any', nodes, initializers: all, inputs: INPUTS, outputs });

@@ -18,7 +18,8 @@ const HEAD_SIZE = 64;
  * The dense graph in float32 with any number of rows B, tokens L (up to the checkpoint's `max_len`) and options K:
  *
  *     ids (B,L) int64, lengths (B) int64, types (B) int64, markers (B,K) int64
- *       -> logits (B,K), cls (B,d): the state of the first token after the decision head
+ *       -> logits (B,K), cls (B,d): the state of the first token after the decision head,
+ *          pooled (B,d): the mean of the encoder's states over a row's own tokens
  *
  * What stands in `ids` and `markers` beyond a row's own length and options changes nothing in its results.
  */
@@ -34,6 +35,7 @@ export function denseGraph({ agent, encoder }: DenseConfig): DenseNodes {
   for (const [i, kind] of encoder.layerKinds.entries()) h = encoderLayer(g, h, i, masks[kind], rope[kind], encoder);
   g.enter('encoder.final_norm');
   h = norm(g, h, 'encoder.final_norm', encoder);
+  g.publish(meanOfTokens(g, h), 'pooled');
 
   g.enter('type_emb');
   const types = g.node('Gather', [g.weight(HOST_TENSORS.types, [3, d]), 'types']);
@@ -49,6 +51,20 @@ export function denseGraph({ agent, encoder }: DenseConfig): DenseNodes {
   g.publish(g.node('Gather', [h, g.int64(0)], { axis: { int: 1 } }), 'cls');
   return g;
 }
+
+/** The mean over each row's own tokens, (B,d): a product with weights that are 0 beyond its length. */
+function meanOfTokens(g: DenseNodes, h: string): string {
+  g.enter('pooled');
+  const lengths = g.node('Unsqueeze', ['lengths', g.int64([1])]);
+  const end = g.node('Gather', [g.node('Shape', ['ids']), g.int64(1)]);
+  const isToken = g.node('Less', [g.node('Range', [g.int64(0), end, g.int64(1)]), lengths]);
+  const ones = g.node('Cast', [isToken], FLOAT);
+  const shares = g.node('Div', [ones, g.node('Cast', [lengths], FLOAT)]);
+  return g.node('Squeeze', [g.node('MatMul', [g.node('Unsqueeze', [shares, g.int64([1])]), h]), g.int64([1])]);
+}
+
+/** float32, as Cast names it. */
+const FLOAT = { to: { int: 1 } };
 
 /** Added to the scores (B,1,L or 1,L): padding is never seen, and by sliding layers nothing outside the window. */
 function attentionBiases(g: DenseNodes, { window }: EncoderConfig): Record<LayerKind, string> {

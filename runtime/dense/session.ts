@@ -55,16 +55,37 @@ export class DenseSession {
 
   /** Runs rows together, each padded to the longest one; at least one row. Throws MilError MIL_RUN. */
   async run(rows: readonly ModelRow[]): Promise<DenseRow[]> {
-    if (this.#released) throw new BackendUnavailableError('CLOSED', 'the model was closed', { hint: 'open it again' });
-    const results = await this.#session.run(this.#feeds(rows)).catch((error: unknown) => {
-      throw runError('the any-length graph failed', error);
-    });
+    const results = await this.#run(rows, ['logits', 'cls']);
     const [logits, cls] = [results.logits?.data as Float32Array, results.cls?.data as Float32Array];
     const [options, hidden] = [logits.length / rows.length, cls.length / rows.length];
     return rows.map(({ markers }, i) => ({
       logits: Array.from(logits.subarray(i * options, i * options + markers.length)),
       cls: cls.slice(i * hidden, (i + 1) * hidden),
     }));
+  }
+
+  /** False for a graph of a release that had no such output. */
+  get canPool(): boolean {
+    return this.#session.outputNames.includes('pooled');
+  }
+
+  /**
+   * The mean of the encoder's states over each list of token ids, d values each; at least one list, none of them empty.
+   * Throws MilError MIL_RUN.
+   */
+  async pool(ids: readonly (readonly number[])[]): Promise<Float32Array[]> {
+    const rows = ids.map((list): ModelRow => ({ ids: [...list], markers: [0], qtype: 0 }));
+    const { pooled } = await this.#run(rows, ['pooled']);
+    const values = pooled!.data as Float32Array;
+    const hidden = values.length / rows.length;
+    return rows.map((_, i) => values.slice(i * hidden, (i + 1) * hidden));
+  }
+
+  async #run(rows: readonly ModelRow[], outputs: readonly string[]): Promise<InferenceSession.OnnxValueMapType> {
+    if (this.#released) throw new BackendUnavailableError('CLOSED', 'the model was closed', { hint: 'open it again' });
+    return this.#session.run(this.#feeds(rows), outputs).catch((error: unknown) => {
+      throw runError('the any-length graph failed', error);
+    });
   }
 
   #feeds(rows: readonly ModelRow[]): Record<string, Tensor> {
