@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readPolicy } from '../../../registry/signature/policy.js';
@@ -36,6 +37,18 @@ describe('the trust root', () => {
     const statement = statementOf(await writeArtifact(folder()), { sha256: 'a'.repeat(64) });
     const bundle = Buffer.from(await sigstore.sign(statement));
     expect(verifyBundle(bundle, root, { identities: [SIGNER] }, 'x').signer).toMatchObject(SIGNER);
+  });
+
+  it('may be the public one, as the TUF client carries it', async () => {
+    const seeds = createRequire(import.meta.url)('@sigstore/tuf/seeds.json') as Record<string, { targets: object }>;
+    const [{ targets }] = Object.values(seeds) as [{ targets: Record<string, string> }];
+    const text = Buffer.from(targets['trusted_root.json']!, 'base64').toString();
+    const root = await loadTrustRoot({ file: await file(text), cache: folder(), offline: true });
+    expect(root.certificateAuthorities.length).toBeGreaterThan(0);
+    const bundle = Buffer.from(
+      await sigstore.sign(statementOf(await writeArtifact(folder()), { sha256: 'a'.repeat(64) })),
+    );
+    expect(await codeOf(() => verifyBundle(bundle, root, undefined, 'x'))).toBe('SIGNATURE_INVALID');
   });
 
   it('is brought by TUF, then taken from the cache: the same one, without a socket', async () => {
