@@ -1,6 +1,6 @@
 import { SignatureError } from './errors.js';
 
-/** Upper bound of a bundle's text; real ones have about 15 kB. */
+/** Upper bound of a bundle's text; that of laya-tiny has 11 kB. */
 const MAX_BUNDLE_BYTES = 1 << 20;
 
 /** Where the signature of an archive is, from the archive's path. */
