@@ -5,6 +5,7 @@ import { readRecord } from '../schemas/door.js';
 import { isSystemError, RecordError } from '../schemas/errors.js';
 import type { Stamp } from '../schemas/generated/types.js';
 import { stamp as validator } from '../schemas/generated/validators.js';
+import { evidenceKind, proofsOf } from './evidence.js';
 import { artifactPath, COMPILED, flatName, stampsFolder } from './paths.js';
 import { type OpenedArtifact, verifyTree } from './read.js';
 import { listTree } from './tree.js';
@@ -28,9 +29,10 @@ export const SETTLED_MS = 1000;
  */
 export async function verifyStamped(root: string, artifact: OpenedArtifact, now: () => number): Promise<CheckedTree> {
   const { v2, stamp, save } = await lookedUp(root, artifact, now, null);
+  if (stamp) return { v2, stamp };
   // A stamp of Apple evidence is about the placement too, which was not looked at.
-  if (artifact.manifest.evidence?.kind !== 'portable') return { v2, stamp: 'not-ours' };
-  return { v2, stamp: stamp ?? (await save()) };
+  const isPortable = proofsOf(artifact.manifest).some((proof) => evidenceKind(proof) === 'portable');
+  return { v2, stamp: isPortable ? await save() : 'not-ours' };
 }
 
 /** What an artifact with Apple evidence is checked with on this machine. */
@@ -123,8 +125,8 @@ async function stampedHash(
   const stamp = await readDerived(() => readRecord<Stamp>(path, validator));
   const ours = stamp?.laya_artifacts;
   if (!stamp || !ours || stamp.key.artifact_sha256 !== manifest.integrity.artifact_sha256) return undefined;
-  if (stamp.key.compute_units !== manifest.placement.compute_units || stamp.key.macos_build !== macosBuild)
-    return undefined;
+  // Bytes are the same under every build.
+  if (macosBuild !== null && stamp.key.macos_build !== macosBuild) return undefined;
   if (manifest.integrity.tree_v2 !== undefined && manifest.integrity.tree_v2 !== ours.tree_v2) return undefined;
   return ours.files_stat === look.own ? ours.tree_v2 : undefined;
 }

@@ -144,13 +144,19 @@ function faultOf(error: unknown): Fault {
   }
   const { code, message, where, expected, hint } = error;
   return {
-    kind: isLost(error) ? 'lost' : (KINDS[error.name] ?? 'failed'),
+    kind: isLost(error) ? 'lost' : kindOf(error),
     code,
     message,
     ...(where === undefined ? {} : { where }),
     ...(expected === undefined ? {} : { expected }),
     ...(hint === undefined ? {} : { hint }),
   };
+}
+
+/** A prediction that the Neural Engine itself refuses is a failure. */
+function kindOf({ name, code }: LayaError): Fault['kind'] {
+  const isOther = name === 'BackendUnavailableError' && !['QUEUE_FULL', 'CLOSED', 'OFFLINE'].includes(code);
+  return isOther ? 'failed' : (KINDS[name] ?? 'failed');
 }
 
 /** The Neural Engine's process is gone, or has not come back yet. */

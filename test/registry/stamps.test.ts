@@ -232,6 +232,15 @@ describe('verifyPlaced', () => {
     expect((await readStamp(root)).key).toMatchObject({ macos_build: '24F74', coremltools: null });
   });
 
+  it('is believed about the bytes by a load that asks for no placement', async () => {
+    const root = await registered(asApple);
+    await placed(root, '24F74');
+    expect((await load(root)).stamp).toBe('used');
+    const other = await registered();
+    await load(other);
+    expect(await placed(other, '24F74')).toEqual(['written', 1]);
+  });
+
   it('keeps no stamp of a placement that was refused, and believes none of other bytes', async () => {
     const root = await registered(asApple);
     const refuse = async (): Promise<void> => Promise.reject(new Error('elsewhere'));

@@ -20,9 +20,16 @@ const HERE = { soc: 'Apple Simulated', macos: '15.1', macos_build: null, coremlt
  * Rewrites what a manifest of a test's own store says was proven: as if the gates had run on a Mac of this kind. It is
  * a statement about no real artifact, and no store but a test's ever has it.
  */
-export async function asIfApple(root: string, bucket: number, platform: Partial<Manifest['platform']> = {}) {
+export async function asIfApple(
+  root: string,
+  bucket: number,
+  platform: Partial<Manifest['platform']> = {},
+  keeps: 'apple' | 'both' = 'apple',
+) {
   const path = join(artifactFolder(root, { model: findModel('laya-tiny'), bucket }), MANIFEST);
   const manifest = JSON.parse(await readFile(path, 'utf8')) as Manifest;
+  const { evidence, placement, platform: before, parity } = manifest;
+  if (keeps === 'both') manifest.other_evidence = [{ evidence: evidence!, placement, platform: before, parity }];
   manifest.placement = { ...manifest.placement, compute_units: 'CPU_AND_NE', ops: { ane: 314 }, transitions: 0 };
   manifest.platform = { ...HERE, ...platform };
   manifest.evidence = {

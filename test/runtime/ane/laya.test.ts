@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { codeOf } from '../../workspace.js';
 import { CASES } from '../laya-tiny.js';
-import { appleStores, isAlive, MANY, pidOf, SHORT } from './apple-store.js';
+import { appleStores, asIfApple, isAlive, MANY, pidOf, SHORT } from './apple-store.js';
 
 const { rooted, open, folder } = appleStores();
 
@@ -110,6 +110,21 @@ describe('a model on the Neural Engine', () => {
     await laya.warmUp();
     await laya.close();
     expect(await codeOf(() => open(root, {}, { device: 'cpu' }))).toBe('COMPUTE_UNITS_MISMATCH');
+  });
+
+  it('shares an artifact with the cpu that both have proven', async () => {
+    const root = await rooted([], ['artifacts']);
+    await asIfApple(root, 64, {}, 'both');
+    const laya = await open(root);
+    expect((await laya.predict(SHORT)).runtime).toMatchObject({ device: 'ane', buckets: [64] });
+    const several = {
+      device: 'cpu',
+      device_reason: 'multiple_questions',
+      buckets: [64],
+      compute_units: 'PORTABLE_CPU',
+    };
+    expect((await laya.predict(MANY)).runtime).toMatchObject(several);
+    await laya.close();
   });
 
   it('may start behind, and answers on the cpu until then', async () => {
