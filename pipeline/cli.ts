@@ -147,8 +147,17 @@ function program(): Command {
     .action(async (model, options) => (await import('./commands/info.js')).info(model, merged(options)));
 
   cli
+    .command('doctor')
+    .description('tell what this machine can be used for, and what is missing')
+    .addOption(
+      new Option('--role <role>', 'only this one').choices(['build-portable', 'build-apple', 'validate', 'run']),
+    )
+    .addOption(json())
+    .action(async (options) => (await import('./commands/doctor.js')).doctor(merged(options)));
+
+  cli
     .command('install-tools')
-    .description('install the conversion environment and the compiler')
+    .description('install what a build needs: the conversion environment, the compiler or laya-probe')
     .addOption(offline())
     .action(async (options) => (await import('./commands/install-tools.js')).installTools(merged(options)));
 

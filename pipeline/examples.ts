@@ -26,6 +26,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   inspect: ['inspect laya-tiny-L64.tar.gz', 'inspect laya-tiny-L64.tar.gz --json'],
   info: ['info', 'info laya-tiny'],
+  doctor: ['doctor', 'doctor --role validate', 'doctor --json'],
   'install-tools': ['install-tools'],
   'record-goldens': ['record-goldens laya-tiny', 'record-goldens laya --checkpoint ./laya --out laya.json'],
   serve: [

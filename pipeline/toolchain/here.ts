@@ -18,7 +18,8 @@ export interface Host {
   readonly arch: string;
 }
 
-const isMac = ({ platform, arch }: Host): boolean => platform === 'darwin' && arch === 'arm64';
+/** A machine that can have a Neural Engine. */
+export const isMac = ({ platform, arch }: Host): boolean => platform === 'darwin' && arch === 'arm64';
 
 /**
  * The toolchain of this machine: `apple` on macOS arm64, `portable` elsewhere, unless the options name one. The bound

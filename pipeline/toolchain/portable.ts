@@ -20,7 +20,9 @@ export function portableToolchain(): Toolchain {
     kind: 'portable',
     isPathBound: false,
     executor: { name: 'onnxruntime', version: executorVersion(), precision: PRECISION },
-    preflight: checkCompiler,
+    preflight: async (context) => {
+      await checkCompiler(context);
+    },
     prepare: async (context) => {
       await ensureCompiler(context);
     },

@@ -25,9 +25,10 @@ export interface Compiler {
 /** Where the compiler is, or would be, installed. */
 export const compilerFolder = (tools: string): string => join(tools, `${CRATE}-${VERSION}`);
 
-/** Throws EnvironmentError RUST_MISSING at once when the compiler is neither installed nor installable. */
-export async function checkCompiler(context: Context): Promise<void> {
-  if (!(await exists(compilerFolder(context.tools)))) await checkRust(context);
+/** Where it is, or what it would be built with. Throws EnvironmentError RUST_MISSING at once when neither can be. */
+export async function checkCompiler(context: Context): Promise<string> {
+  const folder = compilerFolder(context.tools);
+  return (await exists(folder)) ? `installed in ${folder}` : `built on first use, with ${await checkRust(context)}`;
 }
 
 /** The portable compiler, built by cargo with the crate's own lock on first use. */
@@ -56,11 +57,12 @@ async function fillCompiler(folder: string, context: Context): Promise<void> {
   });
 }
 
-async function checkRust(context: Context): Promise<void> {
+async function checkRust(context: Context): Promise<string> {
   const result = await runProgram('cargo', ['--version'], cargoOptions(context));
   const version = /^cargo (\d+)\.(\d+)\./.exec(result.stdout);
   const [major, minor] = [Number(version?.[1] ?? 0), Number(version?.[2] ?? 0)];
-  if (result.exitCode === 0 && (major > RUST[0] || (major === RUST[0] && minor >= RUST[1]))) return;
+  if (result.exitCode === 0 && (major > RUST[0] || (major === RUST[0] && minor >= RUST[1])))
+    return result.stdout.trim();
   throw new EnvironmentError('RUST_MISSING', `Rust ${RUST.join('.')} or newer is needed to build the compiler`, {
     expected: `cargo ${RUST.join('.')} or newer`,
     found: version ? result.stdout.trim() : 'no cargo on PATH',

@@ -34,16 +34,21 @@ export const BUILT_PROBE: ProbeSource = {
   ensure: (context) => ensureProbe(context, ['apple']),
 };
 
-export const isProbeBuilt = async ({ env, tools }: Pick<Context, 'env' | 'tools'>): Promise<boolean> =>
-  exists((await locateIn(tools, env)).folder);
+export const isProbeBuilt = async (context: Pick<Context, 'env' | 'tools'>): Promise<boolean> =>
+  (await builtProbe(context)) !== undefined;
+
+/** The laya-probe that was built; undefined when it has yet to be. */
+export async function builtProbe({ env, tools }: Pick<Context, 'env' | 'tools'>): Promise<ProbeProgram | undefined> {
+  const { folder, executable } = await locateIn(tools, env);
+  return (await exists(folder)) ? { executable, env: probeEnvironment(env) } : undefined;
+}
 
 /**
  * laya-probe in the tools cache, built by `swift build` on first use; it has to start before it counts as built. Throws
  * EnvironmentError SWIFT_MISSING, PROBE_BUILD_FAILED, TOOL_INSTALL, and ProbeError for one that does not start.
  */
 export async function ensureProbe(context: Context, accept: readonly CoreMlKind[]): Promise<UsableProbe> {
-  const { PATH, HOME, TMPDIR } = context.env;
-  const env = { PATH, HOME, TMPDIR, LC_ALL: 'C.UTF-8' };
+  const env = probeEnvironment(context.env);
   const { folder, executable } = await locateIn(context.tools, context.env);
   // No network is needed: the package depends on nothing.
   await installOnce(folder, TOOL, { ...context, offline: false }, async (partial) => {
@@ -53,6 +58,8 @@ export async function ensureProbe(context: Context, accept: readonly CoreMlKind[
   });
   return { executable, env, accept };
 }
+
+const probeEnvironment = ({ PATH, HOME, TMPDIR }: Context['env']) => ({ PATH, HOME, TMPDIR, LC_ALL: 'C.UTF-8' });
 
 const locateIn = (tools: string, env: Context['env']) => locateProbe({ ...env, LAYA_ARTIFACTS_TOOLS: tools });
 
@@ -85,10 +92,11 @@ async function buildProbe(partial: string, executable: string, context: Context)
   await rm(scratch, { recursive: true, force: true });
 }
 
-async function checkSwift(context: Context): Promise<void> {
+/** The Swift that would build it. Throws EnvironmentError SWIFT_MISSING. */
+export async function checkSwift(context: Context): Promise<string> {
   const run = await runProgram('swift', ['--version'], swiftOptions(context));
   const version = swiftVersion(run.stdout);
-  if (run.exitCode === 0 && version !== undefined && Number.parseInt(version, 10) >= SWIFT) return;
+  if (run.exitCode === 0 && version !== undefined && Number.parseInt(version, 10) >= SWIFT) return version;
   throw new EnvironmentError('SWIFT_MISSING', `Swift ${SWIFT} or newer is needed to build laya-probe`, {
     expected: `swift ${SWIFT} or newer`,
     found: version ?? (run.stderrTail.slice(-300) || 'no swift on PATH'),

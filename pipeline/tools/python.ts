@@ -34,9 +34,15 @@ export async function environmentFolder(group: PythonGroup, tools: string): Prom
   return join(tools, `python-${group}-${digest.digest('hex').slice(0, 12)}`);
 }
 
-/** Throws EnvironmentError PYTHON_MISSING at once when a group is neither installed nor installable. */
-export async function checkPython(group: PythonGroup, context: Context): Promise<void> {
-  if (!(await exists(await environmentFolder(group, context.tools)))) await findPython(context);
+/**
+ * What a group is, or would be, run with. Throws EnvironmentError PYTHON_MISSING at once when it is neither installed nor
+ * installable.
+ */
+export async function checkPython(group: PythonGroup, context: Context): Promise<string> {
+  const folder = await environmentFolder(group, context.tools);
+  return (await exists(folder))
+    ? `installed in ${folder}`
+    : `installed on first use, with ${await findPython(context)}`;
 }
 
 /** The group's environment, installed from its hash lock on first use. */
@@ -91,7 +97,7 @@ async function findPython(context: Context): Promise<string> {
   const found: string[] = [];
   for (const candidate of named ? [named] : CANDIDATES) {
     const options = { env: pipEnvironment(context), cwd: '/', signal: context.signal };
-    const result = await runProgram(candidate, ['-I', '-c', PROBE], options);
+    const result = await runProgram(candidate, ['-I', '-B', '-c', PROBE], options);
     const [major, minor, path] = result.stdout.trim().split(' ');
     if (result.exitCode !== 0 || !path) continue;
     if (major === '3' && Number(minor) >= 11 && Number(minor) <= 13) return path;

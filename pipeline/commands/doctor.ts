@@ -1,0 +1,40 @@
+import { type Examination, examine, ROLES, type Role, type RoleState } from '../doctor/examine.js';
+import { openContext, printData } from '../edge.js';
+import type { GlobalOptions } from '../options.js';
+import { safeText, table } from '../text.js';
+
+interface DoctorOptions extends GlobalOptions {
+  readonly role?: Role;
+}
+
+/**
+ * `doctor`: what this machine can be used for, and what is missing. Exit code 1 when a role that it can have does not
+ * work, or the one that was asked for.
+ */
+export async function doctor(options: DoctorOptions): Promise<void> {
+  const context = openContext(options);
+  const { role } = options;
+  const machine = { platform: process.platform, arch: process.arch, node: process.versions.node };
+  const found = await examine(role === undefined ? ROLES : [role], context, machine);
+  await printData(options.json ? JSON.stringify(found, null, 1) : text(found));
+  if (found.roles.some(({ state }) => state === 'fails' || (role !== undefined && state !== 'works')))
+    process.exitCode = 1;
+}
+
+function text({ roles, checks, locks, models }: Examination): string {
+  const lines = checks.map(({ check, state, found, fix }) => [check, state, found, fix ?? '-']);
+  const notes = [
+    ...locks.map(({ artifact, pid, host, state }) => `lock of ${artifact}: process ${pid} on ${host}, ${state}`),
+    ...models.map(({ artifact, evidence, problem }) => `registered: ${artifact} (${problem ?? evidence})`),
+    ...(models.length === 0 ? ['nothing is registered; next: laya-artifacts build laya-tiny'] : []),
+  ];
+  return [
+    table(['ROLE', 'STATE', 'MISSING'], roles.map(roleLine)),
+    '',
+    table(['CHECK', 'STATE', 'FOUND', 'FIX'], lines),
+    '',
+    ...notes.map(safeText),
+  ].join('\n');
+}
+
+const roleLine = ({ role, state, missing }: RoleState): string[] => [role, state, missing.join(', ') || '-'];
