@@ -74,6 +74,8 @@ export type FromWorker =
   | { readonly kind: 'ready'; readonly model: string; readonly placement: Placement }
   | { readonly kind: 'unavailable'; readonly model: string; readonly fault: Fault }
   | { readonly kind: 'ane'; readonly model: string; readonly ane: AneHealth }
+  /** Processes that the worker has now, which end with it. */
+  | { readonly kind: 'processes'; readonly pids: readonly number[] }
   | { readonly kind: 'opened' }
   | { readonly kind: 'answer'; readonly id: number; readonly body: string; readonly facts: AnswerFacts }
   | { readonly kind: 'fault'; readonly id: number; readonly fault: Fault };

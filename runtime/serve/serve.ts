@@ -122,6 +122,8 @@ function report(event: WorkerEvent, log: Log, meter: Meter): void {
   } else if (event.kind === 'ane_changed') {
     const { status, reason } = event.ane;
     log(status === 'ready' ? 'info' : 'warning', event.kind, { worker, model: event.model, status, reason });
+  } else if (event.kind === 'processes') {
+    log('debug', event.kind, { worker, pids: event.pids.map(String) });
   } else if (event.kind === 'model_unavailable') {
     const { code, message } = event.fault;
     log('error', event.kind, { worker, model: event.model, code, message });

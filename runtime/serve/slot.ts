@@ -11,6 +11,7 @@ export type ModelState =
 export type WorkerEvent =
   | { readonly kind: 'model_ready'; readonly worker: number; readonly model: string; readonly placement: Placement }
   | { readonly kind: 'ane_changed'; readonly worker: number; readonly model: string; readonly ane: AneHealth }
+  | { readonly kind: 'processes'; readonly worker: number; readonly pids: readonly number[] }
   | { readonly kind: 'model_unavailable'; readonly worker: number; readonly model: string; readonly fault: Fault }
   | { readonly kind: 'worker_lost'; readonly worker: number; readonly error: string; readonly restart_ms: number };
 
@@ -46,6 +47,7 @@ export class Slot {
   readonly #number: number;
   readonly #options: SlotOptions;
   #worker: Worker | undefined;
+  #pids: readonly number[] = [];
   #jobs: Running[] = [];
   #timer: NodeJS.Timeout | undefined;
   #losses = 0;
@@ -152,6 +154,9 @@ export class Slot {
       const state = this.models.get(message.model);
       if (state?.status === 'ready') this.models.set(message.model, { ...state, ane: message.ane });
       emit({ kind: 'ane_changed', worker, model: message.model, ane: message.ane });
+    } else if (message.kind === 'processes') {
+      this.#pids = message.pids;
+      emit({ kind: 'processes', worker, pids: message.pids });
     } else if (message.kind === 'opened') {
       this.#opened = true;
       this.#tried = true;
@@ -170,6 +175,8 @@ export class Slot {
   /** The worker is gone: the job at work fails now, and another worker takes the place after a while. */
   #lost(error: unknown): void {
     const [running, ...others] = this.#jobs;
+    endAll(this.#pids);
+    this.#pids = [];
     this.#worker = undefined;
     this.#jobs = [];
     this.#opened = false;
@@ -199,5 +206,16 @@ export class Slot {
       this.#restarts += 1;
       this.#start();
     }, wait);
+  }
+}
+
+/** A worker that was cut could not end its processes, and one of them may hang. */
+function endAll(pids: readonly number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has gone by itself.
+    }
   }
 }

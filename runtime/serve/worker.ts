@@ -53,7 +53,10 @@ function main(port: NonNullable<typeof parentPort>, order: WorkerOrder): void {
       last = Promise.all([last, ended]).then(() => undefined);
     } else {
       closing = true;
-      last = last.then(() => closeAll(models)).finally(() => port.close());
+      last = last
+        .then(() => closeAll(models))
+        .then(watch)
+        .finally(() => port.close());
     }
   });
 }
@@ -88,10 +91,14 @@ function aneHealth(laya: Laya): AneHealth {
   return { status: status === 'starting' ? 'warming' : 'unavailable', reason: reason ?? 'cpu_requested' };
 }
 
-/** Tells when the Neural Engine's state has changed since it was told last. */
+/** Tells when the Neural Engine's state or processes have changed since they were told last. */
 function watchAne(models: ReadonlyMap<string, Laya>, tell: (message: FromWorker) => void): () => void {
   const told = new Map<string, string>();
+  let processes = '';
   return () => {
+    const pids = [...models.values()].flatMap((laya) => laya.info().ane.probe?.pid ?? []);
+    if (pids.join() !== processes) tell({ kind: 'processes', pids });
+    processes = pids.join();
     for (const [model, laya] of models) {
       const ane = aneHealth(laya);
       const before = told.get(model);

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll } from '@jest/globals';
@@ -77,11 +78,8 @@ export const MANY = { context: 'I was charged twice.', questions: ['Is this abou
 /** The process that serves a model now. */
 export const pidOf = (laya: Laya): number => laya.info().ane.probe!.pid!;
 
-/** True while a process of this id exists. */
+/** True while a process of this id runs; one that has ended and waits to be collected does not. */
 export function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', `${pid}`], { encoding: 'utf8' });
+  return /^[^Z]/.test(stdout.trim());
 }

@@ -1,11 +1,12 @@
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { jsonLog } from '../../../runtime/serve/log.js';
 import { type Served, type ServeOptions, serve } from '../../../runtime/serve/serve.js';
-import { appleStores } from '../ane/apple-store.js';
+import { appleStores, isAlive } from '../ane/apple-store.js';
 import { ask, codeIn, send } from './client.js';
 
-const { rooted, probe } = appleStores();
+const { rooted, probe, folder } = appleStores();
 const workerUrl = pathToFileURL('dist/runtime/serve/worker.js');
 const running: Served[] = [];
 afterEach(async () => {
@@ -27,7 +28,11 @@ async function started(change: Partial<ServeOptions> & Pick<ServeOptions, 'root'
   });
   running.push(served);
   await served.ready();
-  return { ...served, lines };
+  const stop = (): Promise<boolean> => {
+    running.splice(running.indexOf(served), 1);
+    return served.stop();
+  };
+  return { url: served.url, stop, lines };
 }
 
 const body = (...questions: string[]): string =>
@@ -66,6 +71,26 @@ describe('a server with the Neural Engine', () => {
     expect(await aneOf(url)).toEqual({ status: 'unavailable', reason: 'ane_runtime_unavailable' });
     expect((await send(url, '/ready')).status).toBe(200);
     expect(lines.find(({ event }) => event === 'ane_changed')).toMatchObject({ level: 'warning', model: 'laya-tiny' });
+  });
+
+  it('leaves no process behind, also when it has to cut a request', async () => {
+    const gate = join(folder(), 'never');
+    const { url, stop, lines } = await started({
+      root: await rooted([64]),
+      probe: probe({ gates: [{ at: 3, file: gate }] }),
+      limits: { drainMs: 50 },
+    });
+    const [pid] = lines.find(({ event }) => event === 'processes')!.pids as string[];
+    expect(isAlive(Number(pid))).toBe(true);
+    const cut = ask(url, SHORT).catch(() => 'cut');
+    while (JSON.parse((await send(url, '/health')).text).queue.running === 0) await new Promise(setImmediate);
+    expect([await stop(), await cut]).toEqual([false, 'cut']);
+    while (isAlive(Number(pid))) await new Promise(setImmediate);
+
+    const whole = await started({ root: await rooted([64]), probe: probe() });
+    const [other] = whole.lines.find(({ event }) => event === 'processes')!.pids as string[];
+    expect(await whole.stop()).toBe(true);
+    expect(isAlive(Number(other))).toBe(false);
   });
 
   it('has nothing to fall back to when it was asked for alone', async () => {
