@@ -1,5 +1,9 @@
 import { join } from 'node:path';
+import type { CommitOutcome } from '../registry/commit.js';
+import { commitSet, type StagedArtifact } from '../registry/commit-set.js';
 import { writeFileDurably } from '../registry/durable.js';
+import { installSet } from '../registry/install-set.js';
+import type { BuildLock } from '../registry/lock.js';
 import { COMPILED, MANIFEST } from '../registry/paths.js';
 import { shareFiles } from '../registry/sharing.js';
 import type { Staging } from '../registry/staging.js';
@@ -8,34 +12,72 @@ import { checkProvenWith } from '../runtime/checkpoint-pins.js';
 import type { Context } from './events.js';
 import { proveImport, reject } from './import.js';
 import { isRefusal } from './report.js';
-import { resolve } from './stages/resolve.js';
+import { type Resolved, resolve } from './stages/resolve.js';
 import type { Unpacked } from './stages/unpack.js';
 import type { Stopwatch } from './stopwatch.js';
 
-/** The gates on every model in staging, each manifest completed there; the first refusal ends it. */
-export async function proveAll(
-  all: readonly Unpacked[],
-  build: Parameters<typeof resolve>[0],
+/** What was fetched, and where each of it stands in staging. */
+export interface FetchedSet {
+  readonly all: readonly Unpacked[];
+  /** In the order of `all`. */
+  readonly staged: readonly StagedArtifact[];
+  readonly build: Parameters<typeof resolve>[0];
+  readonly locks: readonly BuildLock[];
+}
+
+/** All are registered, or the first refusal ended it and none is. */
+export type SetOutcome =
+  | { readonly outcomes: readonly CommitOutcome[] }
+  | { readonly refused: Unpacked; readonly record: { path: string; code: string; reason: string } };
+
+/**
+ * The gates on every model, then the registration of all. They run in staging, or at the registered paths when a verdict
+ * holds for one path (protocol §12.2).
+ */
+export async function proveAndRegister(
+  set: FetchedSet,
   staging: Staging,
   watch: Stopwatch,
   context: Context,
-): Promise<{ unpacked: Unpacked; record: { path: string; code: string; reason: string } } | undefined> {
+): Promise<SetOutcome> {
+  const { all, staged, build, locks } = set;
   const resolved = await watch.stage(resolve, build);
-  for (const unpacked of all) {
-    const { key, folder, archive } = unpacked;
+  for (const { key, folder, archive } of all) {
     const model = join(folder, COMPILED);
-    watch.startBucket(key.bucket);
     checkProvenWith({ key, folder, model, manifest: archive.manifest }, resolved.files);
     await shareFiles(context.root, key, model, archive.tree);
-    const { own: look } = await lookAt(model);
-    const candidate = { resolved, bucket: key.bucket, model, temp: staging.temp };
-    try {
-      const text = await proveImport(unpacked, candidate, look, watch, context);
-      await writeFileDurably(join(folder, MANIFEST), text);
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      return { unpacked, record: await reject(key, watch.running ?? 'fetch', error, context) };
-    }
   }
-  return undefined;
+  let current: Unpacked | undefined;
+  const prove = async (one: StagedArtifact, model: string): Promise<string> => {
+    current = all[staged.indexOf(one)]!;
+    return proveOne(current, model, resolved, staging, watch, context);
+  };
+  const beforePublish = async (): Promise<void> => {
+    for (const lock of locks) await lock.assertHeld();
+  };
+  try {
+    const { root, now } = context;
+    if (build.toolchain.isPathBound) return { outcomes: await installSet(root, staged, prove, { now, beforePublish }) };
+    for (const one of staged)
+      await writeFileDurably(join(one.folder, MANIFEST), await prove(one, join(one.folder, COMPILED)));
+    await beforePublish();
+    return { outcomes: await commitSet(root, staged, { now }) };
+  } catch (error) {
+    if (!isRefusal(error) || !current) throw error;
+    return { refused: current, record: await reject(current.key, watch.running ?? 'fetch', error, context) };
+  }
+}
+
+async function proveOne(
+  unpacked: Unpacked,
+  model: string,
+  resolved: Resolved,
+  staging: Staging,
+  watch: Stopwatch,
+  context: Context,
+): Promise<string> {
+  const { bucket } = unpacked.key;
+  watch.startBucket(bucket);
+  const { own: look } = await lookAt(model);
+  return proveImport(unpacked, { resolved, bucket, model, temp: staging.temp }, look, watch, context);
 }

@@ -1,4 +1,3 @@
-import { commitSet, type StagedArtifact } from '../registry/commit-set.js';
 import { checkListed, type HubAccess, type OpenedIndex } from '../registry/index/repository.js';
 import { bucketsIn, nothingPublished, selectEntries } from '../registry/index/select.js';
 import { locateArtifact } from '../registry/locate.js';
@@ -12,7 +11,7 @@ import { openStaging, type Staging, storeAccess } from '../registry/staging.js';
 import type { SignatureIdentity } from '../schemas/generated/types.js';
 import { InterruptedError } from './errors.js';
 import type { Context } from './events.js';
-import { proveAll } from './fetch-prove.js';
+import { proveAndRegister } from './fetch-prove.js';
 import { BUILD_HINT, checkProvable, openSource, profileChoice, type Source } from './fetch-source.js';
 import { explainHub } from './hub.js';
 import { lockArtifact } from './lock.js';
@@ -189,28 +188,15 @@ async function fetchSet(set: SetOrder, staging: Staging, watch: Stopwatch, conte
   const unpacked = await bring().catch((error: unknown) => {
     throw explainHub(error, `prebuilt artifacts of ${order.repo} at ${opened.place.revision}`, BUILD_HINT);
   });
-  const refused = await proveAll(
-    unpacked,
-    { model, buckets, force: true, toolchain, ...more },
-    staging,
-    watch,
-    context,
-  );
+  const staged = unpacked.map(({ key, folder }, i) => ({ key, folder, replace: missing[i]!.replace }));
+  const build = { model, buckets, force: true, toolchain, ...more };
+  const result = await proveAndRegister({ all: unpacked, staged, build, locks }, staging, watch, context);
   const sources = entries.map((entry) => sourceOf(opened, entry));
-  if (refused)
-    return unpacked.map((one, i) =>
-      one === refused.unpacked
-        ? { ...rowOf(one, sources[i]!, 'rejected', context), ...refused.record }
-        : rowOf(one, sources[i]!, 'withheld', context),
-    );
-  for (const lock of locks) await lock.assertHeld();
-  const staged: StagedArtifact[] = unpacked.map(({ key, folder }, i) => ({
-    key,
-    folder,
-    replace: missing[i]!.replace,
-  }));
-  const outcomes = await commitSet(context.root, staged, { now: context.now });
-  return unpacked.map((one, i) => rowOf(one, sources[i]!, outcomes[i]!, context));
+  return unpacked.map((one, i) => {
+    if ('outcomes' in result) return rowOf(one, sources[i]!, result.outcomes[i]!, context);
+    if (one !== result.refused) return rowOf(one, sources[i]!, 'withheld', context);
+    return { ...rowOf(one, sources[i]!, 'rejected', context), ...result.record };
+  });
 }
 
 function rowOf(

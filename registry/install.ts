@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isSystemError } from '../schemas/errors.js';
 import { type CommitOptions, type CommitOutcome, prepareTarget, replaceArtifact } from './commit.js';
 import { recordText } from './durable.js';
+import { readMarker } from './markers.js';
 import { moveIfFree, occupied } from './move.js';
 import { type ArtifactKey, artifactFolder, COMPILED, MANIFEST } from './paths.js';
 import { PENDING, pendingInstall, refusePending } from './pending.js';
@@ -41,15 +42,45 @@ export async function installArtifact(
     await steps.write(join(staged, MANIFEST), await prove(join(staged, COMPILED)));
     return replaceArtifact(target, staged, steps);
   }
+  const pending = await occupy(root, key, staged, options, steps);
+  if (!pending) return 'already-registered';
   try {
-    if (!(await occupy(root, key, staged, options, steps))) return 'already-registered';
-    await publish(target, await prove(join(target, COMPILED)), steps);
+    await pending.publish(await prove(pending.model));
   } catch (error) {
-    await withdraw(target, steps);
+    await pending.withdraw();
     throw error;
   }
-  await steps.unlink(join(target, PENDING)).catch(leftForPrune);
+  await pending.settle();
   return 'registered';
+}
+
+/** An artifact at its registered path whose manifest is withheld, until it is published or withdrawn. */
+export interface PendingArtifact {
+  /** Where its gates run. */
+  readonly model: string;
+  /** Readers see it from here on (transition T9). */
+  publish(manifest: string): Promise<void>;
+  /** Takes it away again (transition T10), also when it was published, as long as it has not been settled. */
+  withdraw(): Promise<void>;
+  /** Removes the marker of a published one. */
+  settle(): Promise<void>;
+}
+
+/**
+ * The first half of an install: the staged artifact stands at its registered path (transition T8). Undefined when one is
+ * registered there already.
+ */
+export async function beginInstall(
+  root: string,
+  key: ArtifactKey,
+  staged: string,
+  options: Omit<InstallOptions, 'replace'>,
+): Promise<PendingArtifact | undefined> {
+  const steps = storeSteps(options.steps);
+  const target = artifactFolder(root, key);
+  await prepareTarget(key, staged, target, steps);
+  await removeAbandoned(target, steps);
+  return occupy(root, key, staged, options, steps);
 }
 
 /** An install whose process died is no artifact; it makes room. One that may still run is not disturbed. */
@@ -59,12 +90,42 @@ async function removeAbandoned(target: string, steps: StoreSteps): Promise<void>
   await removeClaimed(await claim(target, steps), steps);
 }
 
-/** The staged folder to the registered path, its manifest withheld (transition T8); false when an artifact is there. */
+/** Withdrawn again when anything fails after it was moved. */
 async function occupy(
   root: string,
   key: ArtifactKey,
   staged: string,
-  options: InstallOptions,
+  options: Pick<InstallOptions, 'now'>,
+  steps: StoreSteps,
+): Promise<PendingArtifact | undefined> {
+  const target = artifactFolder(root, key);
+  try {
+    return (await moveThere(root, key, staged, options, steps)) ? pendingArtifact(target, steps) : undefined;
+  } catch (error) {
+    await withdraw(target, steps);
+    throw error;
+  }
+}
+
+function pendingArtifact(target: string, steps: StoreSteps): PendingArtifact {
+  let isPublished = false;
+  return {
+    model: join(target, COMPILED),
+    publish: async (manifest) => {
+      await publish(target, manifest, steps);
+      isPublished = true;
+    },
+    withdraw: () => (isPublished ? takeBack(target, steps) : withdraw(target, steps)),
+    settle: () => steps.unlink(join(target, PENDING)).catch(leftForPrune),
+  };
+}
+
+/** The staged folder to the registered path, its manifest withheld (transition T8); false when an artifact is there. */
+async function moveThere(
+  root: string,
+  key: ArtifactKey,
+  staged: string,
+  options: Pick<InstallOptions, 'now'>,
   steps: StoreSteps,
 ): Promise<boolean> {
   const target = artifactFolder(root, key);
@@ -91,7 +152,15 @@ async function publish(target: string, manifest: string, steps: StoreSteps): Pro
 
 /** Takes an install that failed away from the registered path, then removes it (transition T10). */
 async function withdraw(target: string, steps: StoreSteps): Promise<void> {
-  if (pendingInstall(target)?.pid !== process.pid) return;
+  if (pendingInstall(target)?.pid === process.pid) await removeFailed(target, steps);
+}
+
+/** The same for one that was published a moment ago, with another of its set. */
+async function takeBack(target: string, steps: StoreSteps): Promise<void> {
+  if (readMarker(join(target, PENDING))?.pid === process.pid) await removeFailed(target, steps);
+}
+
+async function removeFailed(target: string, steps: StoreSteps): Promise<void> {
   try {
     const failed = `${target}.failed-${process.pid}`;
     await steps.rename(target, failed);

@@ -159,8 +159,12 @@ describe('an archive of this kind of machine', () => {
 });
 
 describe('fetch on a new Mac', () => {
-  const fetched = async (root: string, change: Parameters<typeof fetchOrder>[0]) => {
-    const context = hubContext(hub, root);
+  const fetched = async (
+    root: string,
+    change: Parameters<typeof fetchOrder>[0],
+    emit = (_: Event): void => undefined,
+  ) => {
+    const context = { ...hubContext(hub, root), emit };
     return fetchArtifacts(fetchOrder(change), await quickHub(context), context);
   };
 
@@ -177,11 +181,20 @@ describe('fetch on a new Mac', () => {
     expect((await manifestOf(root)).evidence?.kind).toBe('apple');
   });
 
-  it('takes archives of its own profile as they are', async () => {
+  it('takes archives of its own profile as they are, proven at the registered path', async () => {
     hub.reset();
     hub.repository(REPO).commit(filesOf(await prebuiltFrom(appleShop(), [64])));
     const root = folder();
-    expect((await fetched(root, { toolchain: await ready() })).rows[0]?.outcome).toBe('registered');
+    const seen: Promise<string[]>[] = [];
+    const emit = (event: Event): void => {
+      if (event.kind === 'stage_started' && event.stage === 'place') seen.push(readdir(artifactFolder(root, KEY)));
+    };
+    const refused = await fetched(root, { toolchain: await ready({ refuses: '/bc1s-masked-L64' }) });
+    expect(refused.rows).toMatchObject([{ outcome: 'rejected', code: 'MODEL_REFUSED' }]);
+    expect(await readdir(join(artifactFolder(root, KEY), '..'))).toEqual([]);
+    const toolchain = await ready({ refuses: '.staging' });
+    expect((await fetched(root, { toolchain }, emit)).rows[0]?.outcome).toBe('registered');
+    expect(await Promise.all(seen)).toEqual([['PENDING.json', 'manifest.pending.json', COMPILED]]);
     const manifest = await manifestOf(root);
     expect([manifest.other_evidence, manifest.imported?.platform]).toEqual([
       undefined,

@@ -1,0 +1,144 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import type { StagedArtifact } from '../../registry/commit-set.js';
+import { type InstallSetOptions, installSet } from '../../registry/install-set.js';
+import { locateArtifact } from '../../registry/locate.js';
+import { artifactFolder, COMPILED, MANIFEST } from '../../registry/paths.js';
+import { readArtifact, verifyTree } from '../../registry/read.js';
+import { storeSteps } from '../../registry/steps.js';
+import { treeOf, workspace } from '../workspace.js';
+import { FILES, KEY, writeArtifact } from './artifact.js';
+
+const folder = workspace();
+const keys = [64, 96, 128].map((bucket) => ({ ...KEY, bucket }));
+const OPTIONS: InstallSetOptions = {
+  now: () => new Date('2026-01-02T03:04:05Z'),
+  beforePublish: async () => undefined,
+};
+
+const write = (path: string, bucket: number, text: string) =>
+  writeArtifact(path, { ...FILES, 'model.mil': text }, ({ artifact }) => {
+    artifact.length = bucket;
+  });
+
+/** Staged artifacts of three buckets; those that are registered before are to be replaced. */
+async function stage(root: string, registered: readonly number[] = []): Promise<StagedArtifact[]> {
+  const all: StagedArtifact[] = [];
+  for (const key of keys) {
+    const staged = join(root, 'artifacts/.staging/fetch-1', `L${key.bucket}`);
+    await write(staged, key.bucket, 'new');
+    const replace = registered.includes(key.bucket);
+    if (replace) await write(artifactFolder(root, key), key.bucket, 'old');
+    all.push({ key, folder: staged, replace });
+  }
+  return all;
+}
+
+/** The manifest with a field of its own, for what the gates add. */
+async function proven({ key }: StagedArtifact, model: string): Promise<string> {
+  const folder = dirname(model);
+  const name = model.includes('.staging') ? MANIFEST : 'manifest.pending.json';
+  const manifest = JSON.parse(await readFile(join(folder, name), 'utf8'));
+  return JSON.stringify({ ...manifest, proven: key.bucket });
+}
+
+/** "old", "new" or undefined, for each bucket; each is whole. */
+async function state(root: string): Promise<(string | undefined)[]> {
+  const found: (string | undefined)[] = [];
+  for (const key of keys) {
+    const at = await locateArtifact(root, key);
+    if (at !== undefined) await verifyTree(await readArtifact(key, at));
+    found.push(at && (await readFile(join(at, COMPILED, 'model.mil'), 'utf8')));
+  }
+  return found;
+}
+
+const leftovers = async (root: string): Promise<string[]> =>
+  (await treeOf(root)).filter((path) => /\.(old|failed|pruning)-|PENDING|pending/.test(path));
+
+describe('installSet', () => {
+  it('proves each at the path that readers load, where they see none until all have passed', async () => {
+    const root = folder();
+    const seen: unknown[] = [];
+    const outcomes = await installSet(
+      root,
+      await stage(root),
+      async (one, model) => {
+        seen.push([model, await state(root)]);
+        return proven(one, model);
+      },
+      OPTIONS,
+    );
+    expect(outcomes).toEqual(['registered', 'registered', 'registered']);
+    const nothing = [undefined, undefined, undefined];
+    expect(seen).toEqual(keys.map((key) => [join(artifactFolder(root, key), COMPILED), nothing]));
+    expect([await state(root), await leftovers(root)]).toEqual([['new', 'new', 'new'], []]);
+    const manifest = JSON.parse(await readFile(join(artifactFolder(root, keys[1]!), MANIFEST), 'utf8'));
+    expect(manifest.proven).toBe(96);
+  });
+
+  it('serves what is to be replaced until all have passed', async () => {
+    const root = folder();
+    const during: unknown[] = [];
+    const prove = async (one: StagedArtifact, model: string): Promise<string> => {
+      during.push(await state(root));
+      return proven(one, model);
+    };
+    await installSet(root, await stage(root, [96]), prove, OPTIONS);
+    expect(during).toEqual([1, 2, 3].map(() => [undefined, 'old', undefined]));
+    expect([await state(root), await leftovers(root)]).toEqual([['new', 'new', 'new'], []]);
+  });
+
+  it('leaves an artifact that another process registered meanwhile', async () => {
+    const root = folder();
+    const set = await stage(root);
+    await write(artifactFolder(root, keys[0]!), 64, 'old');
+    expect(await installSet(root, set, proven, OPTIONS)).toEqual(['already-registered', 'registered', 'registered']);
+    expect(await state(root)).toEqual(['old', 'new', 'new']);
+  });
+
+  // R02
+  it.each([[[]], [[64, 128]]])('registers none when one is refused, or may not be published (%j)', async (before) => {
+    const expected = keys.map(({ bucket }) => (before.includes(bucket as never) ? 'old' : undefined));
+    for (const refused of [64, 96, 128, 'publish']) {
+      const root = folder();
+      const prove = (one: StagedArtifact, model: string): Promise<string> =>
+        one.key.bucket === refused ? Promise.reject(new RangeError('the gate')) : proven(one, model);
+      const beforePublish = (): Promise<void> =>
+        refused === 'publish' ? Promise.reject(new RangeError('the gate')) : Promise.resolve();
+      const set = await stage(root, before);
+      await expect(installSet(root, set, prove, { ...OPTIONS, beforePublish })).rejects.toThrow('the gate');
+      expect([refused, await state(root), await leftovers(root)]).toEqual([refused, expected, []]);
+    }
+  });
+
+  // Every step fails once: all are new, or what stood before stands.
+  it.each([
+    ['rename', []],
+    ['write', []],
+    ['rename', [96]],
+    ['write', [96]],
+    ['unlink', [96]],
+  ] as const)('is all or nothing when a %s fails (before: %j)', async (name, before) => {
+    const old = keys.map(({ bucket }) => ((before as readonly number[]).includes(bucket) ? 'old' : undefined));
+    for (let failing = 1; ; failing++) {
+      const root = folder();
+      const set = await stage(root, before);
+      let count = 0;
+      const call = storeSteps()[name] as (...args: string[]) => Promise<void>;
+      const faulty = async (...args: string[]): Promise<void> => {
+        if (++count === failing) throw Object.assign(new Error('disk'), { code: 'EIO' });
+        await call(...args);
+      };
+      const options = { ...OPTIONS, steps: { [name]: faulty } };
+      const outcome = await installSet(root, set, proven, options).then(
+        () => 'registered',
+        () => 'failed',
+      );
+      const now = await state(root);
+      expect([name, failing, now]).toEqual([name, failing, outcome === 'registered' ? ['new', 'new', 'new'] : old]);
+      if (count < failing) break;
+    }
+  });
+});
