@@ -18,6 +18,8 @@ interface WarmOptions extends GlobalOptions {
 interface WarmRow {
   readonly model: string;
   readonly bucket?: number;
+  readonly device?: 'cpu' | 'ane';
+  /** On the Neural Engine all buckets are loaded at once: of the whole start, at its first bucket. */
   readonly seconds?: number;
   readonly stamp?: string;
   readonly problem?: LayaError;
@@ -25,7 +27,7 @@ interface WarmRow {
 
 /**
  * `warm`: loads registered artifacts once, so that the next load finds their stamps and the executor's translated
- * model. Exit code 1 when a model can't be loaded.
+ * model, and on a Mac Core ML's own compilation. Exit code 1 when something can't be loaded.
  */
 export async function warm(name: string | undefined, options: WarmOptions): Promise<void> {
   const context = openContext(options);
@@ -66,11 +68,12 @@ async function loadOnce(
   const model = await openModel(name, { root, env, ...(checkpoint === undefined ? {} : { checkpoint }) });
   try {
     const rows: WarmRow[] = [];
-    for (const bucket of buckets ?? model.artifacts.keys()) {
+    const all = [...model.artifacts.keys()];
+    for (const bucket of (buckets ?? all).filter((one) => !model.aneDevice || all.includes(one))) {
       signal.throwIfAborted();
       rows.push(await load(model, bucket));
     }
-    return rows;
+    return [...rows, ...(await aneRows(model, buckets))];
   } finally {
     await model.close();
   }
@@ -79,22 +82,41 @@ async function loadOnce(
 async function load(model: OpenModel, bucket: number): Promise<WarmRow> {
   const started = performance.now();
   const { stamp } = await model.load(bucket);
-  return { model: model.spec.name, bucket, seconds: (performance.now() - started) / 1000, stamp };
+  return { model: model.spec.name, bucket, device: 'cpu', seconds: (performance.now() - started) / 1000, stamp };
+}
+
+/** What laya-probe has loaded, or why it could not. */
+export async function aneRows(
+  { aneDevice, spec: { name: model } }: Pick<OpenModel, 'aneDevice' | 'spec'>,
+  buckets: readonly number[] | undefined,
+): Promise<WarmRow[]> {
+  if (!aneDevice) return [];
+  try {
+    const { models, seconds } = await aneDevice.session();
+    const rows = Array.from(models, ([bucket, { stamp }]): WarmRow => ({ model, bucket, device: 'ane', stamp }));
+    const asked = rows.filter(({ bucket }) => buckets === undefined || buckets.includes(bucket!));
+    return asked.map((row, index) => (index === 0 ? { ...row, seconds } : row));
+  } catch (error) {
+    if (error instanceof LayaError) return [{ model, device: 'ane', problem: error }];
+    throw error;
+  }
 }
 
 function text(rows: readonly WarmRow[]): string {
-  const cells = rows.map(({ model, bucket, seconds, stamp, problem }) => [
+  const cells = rows.map(({ model, bucket, device, seconds, stamp, problem }) => [
     model,
     bucket === undefined ? '-' : `L${bucket}`,
+    device ?? '-',
     seconds?.toFixed(2) ?? '-',
     problem ? `${problem.code}: ${problem.message}` : (stamp ?? '-'),
   ]);
-  return table(['MODEL', 'BUCKET', 'SECONDS', 'STAMP'], cells);
+  return table(['MODEL', 'BUCKET', 'DEVICE', 'SECONDS', 'STAMP'], cells);
 }
 
-const record = ({ model, bucket, seconds, stamp, problem }: WarmRow) => ({
+const record = ({ model, bucket, device, seconds, stamp, problem }: WarmRow) => ({
   model,
   bucket: bucket ?? null,
+  device: device ?? null,
   seconds: seconds ?? null,
   stamp: stamp ?? null,
   problem: problem?.toJSON() ?? null,

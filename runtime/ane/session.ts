@@ -8,7 +8,7 @@ import { evidenceKind } from '../../registry/evidence.js';
 import { generationOf, readWhole } from '../../registry/generation.js';
 import type { ModelSpec } from '../../registry/models.js';
 import type { OpenedArtifact } from '../../registry/read.js';
-import { verifyPlaced } from '../../registry/stamps.js';
+import { type CheckedTree, verifyPlaced } from '../../registry/stamps.js';
 import type { Executable } from '../executor.js';
 import { openProbe, type Probe, type ProbePatience } from '../probe/client.js';
 import { type CommandOptions, probeDevice, probePlan } from '../probe/commands.js';
@@ -28,6 +28,8 @@ export interface AneProgram extends ProbeProgram {
 export interface AneModel {
   readonly artifact: OpenedArtifact;
   readonly executable: Executable;
+  /** Whether its bytes and placement were looked at, or a stamp vouched for them. */
+  readonly stamp: CheckedTree['stamp'];
 }
 
 /** A running laya-probe with every Apple-proven bucket of a model loaded, each of which has answered once. */
@@ -36,6 +38,8 @@ export interface AneSession {
   readonly version: string;
   readonly coreMl: CoreMlKind;
   readonly pid: number | undefined;
+  /** From the first look at the machine until all buckets had run. */
+  readonly seconds: number;
   readonly ended: Promise<ProbeError | null>;
   close(): Promise<void>;
 }
@@ -60,6 +64,7 @@ const UNITS = 'cpuAndNeuralEngine';
  */
 export async function startAne(options: AneStartOptions, signal: AbortSignal): Promise<AneSession> {
   const { program } = options;
+  const started = performance.now();
   const machine = profileOf(await probeDevice(commandOf(program, signal)));
   const checked = await checkBuckets(machine, options, signal);
   const models = checked.map(({ artifact }) => artifact.model);
@@ -73,7 +78,7 @@ export async function startAne(options: AneStartOptions, signal: AbortSignal): P
     await probe.close();
     throw error;
   }
-  return sessionOf(probe, checked);
+  return sessionOf(probe, checked, (performance.now() - started) / 1000);
 }
 
 /** Every bucket that is proven on this kind of machine; at least one. */
@@ -110,6 +115,7 @@ const nothingProven = (where: string, { name }: ModelSpec): ArtifactMissingError
 interface Checked {
   readonly artifact: OpenedArtifact;
   readonly generation: string;
+  readonly stamp: CheckedTree['stamp'];
 }
 
 /** Undefined where nothing, or an artifact with portable evidence, is registered. */
@@ -120,18 +126,21 @@ async function checkBucket(
   signal: AbortSignal,
 ): Promise<Checked | undefined> {
   const macosBuild = buildKey(machine, program);
-  const check = async (artifact: OpenedArtifact, generation: string): Promise<string | undefined> => {
+  const check = async (
+    artifact: OpenedArtifact,
+    generation: string,
+  ): Promise<Omit<Checked, 'artifact'> | undefined> => {
     if (evidenceKind(artifact.manifest) !== 'apple') return undefined;
     requireProfile(artifact, machine);
     accept(artifact);
     const placement = async (): Promise<void> =>
       checkPlacement(artifact, await probePlan(commandOf(program, signal), artifact.model, UNITS));
-    await verifyPlaced(root, artifact, { macosBuild, check: placement }, now);
-    return generation;
+    const { stamp } = await verifyPlaced(root, artifact, { macosBuild, check: placement }, now);
+    return { generation, stamp };
   };
   try {
     const { artifact, value } = await readWhole(root, { model: spec, bucket }, check);
-    return value === undefined ? undefined : { artifact, generation: value };
+    return value && { artifact, ...value };
   } catch (error) {
     if (error instanceof ArtifactMissingError) return undefined;
     throw error;
@@ -174,15 +183,17 @@ async function requireCurrent(checked: readonly Checked[]): Promise<void> {
   }
 }
 
-function sessionOf(probe: Probe, checked: readonly Checked[]): AneSession {
-  const models = checked.map(
-    ({ artifact }, i) => [artifact.key.bucket, { artifact, executable: probe.models[i]! }] as const,
-  );
+function sessionOf(probe: Probe, checked: readonly Checked[], seconds: number): AneSession {
+  const models = checked.map(({ artifact, stamp }, i): [number, AneModel] => [
+    artifact.key.bucket,
+    { artifact, executable: probe.models[i]!, stamp },
+  ]);
   return {
     models: new Map(models),
     version: probe.hello.version,
     coreMl: probe.hello.coreMl,
     pid: probe.pid,
+    seconds,
     ended: probe.ended,
     close: () => probe.close(),
   };

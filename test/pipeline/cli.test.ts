@@ -53,6 +53,7 @@ describe('the command line', () => {
     [['predict', 'laya-tiny', '--context', 'x', '--questions', '[]', '--min-confidence', '1.1'], 2, 'MIN_CONFIDENCE'],
     [['predict', 'laya-tiny', '--context', 'x', '--questions', '[]', '--min-confidence', 'x'], 2, 'MIN_CONFIDENCE'],
     [['predict', 'laya-tiny', '--context', 'x', '--questions', '["a"]', '--device', 'ane'], 1, 'DEVICE_UNAVAILABLE'],
+    [['predict', 'laya-tiny', '--context', 'x', '--questions', '["a"]', '--device', 'gpu'], 1, 'DEVICE_UNAVAILABLE'],
     [['predict', 'laya', '--context', 'x', '--questions', '["a"]'], 1, 'ARTIFACT_MISSING'],
   ];
 

@@ -18,7 +18,7 @@ function running(): Started {
     end = resolve;
   });
   return {
-    ...{ models: new Map(), version: '0.1.0', coreMl: 'simulated', pid: 1, ended },
+    ...{ models: new Map(), version: '0.1.0', coreMl: 'simulated', pid: 1, seconds: 1, ended },
     closed: () => isClosed,
     close: async () => {
       isClosed = true;
