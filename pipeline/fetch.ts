@@ -7,9 +7,8 @@ import { type ArtifactKey, artifactFolder } from '../registry/paths.js';
 import { findProblem, moveToQuarantine } from '../registry/quarantine.js';
 import { readArtifact } from '../registry/read.js';
 import { isTrusted } from '../registry/signature/policy.js';
-import { openStaging, type Staging, storeAccess } from '../registry/staging.js';
+import type { Staging } from '../registry/staging.js';
 import type { SignatureIdentity } from '../schemas/generated/types.js';
-import { InterruptedError } from './errors.js';
 import type { Context } from './events.js';
 import { proveAndRegister } from './fetch-prove.js';
 import { BUILD_HINT, checkProvable, openSource, profileChoice, type Source } from './fetch-source.js';
@@ -18,6 +17,7 @@ import { lockArtifact } from './lock.js';
 import { authenticate, type Trust } from './stages/authenticate.js';
 import { download, sourceOf } from './stages/download.js';
 import type { Unpacked } from './stages/unpack.js';
+import { inStaging } from './staging.js';
 import { Stopwatch } from './stopwatch.js';
 import type { Toolchain } from './toolchain/toolchain.js';
 
@@ -85,7 +85,7 @@ export async function fetchArtifacts(order: FetchOrder, hub: HubAccess, context:
     });
     if (missing.length === 0) return report(early);
     const opened = early ?? (await openSource(order, hub, context));
-    const got = await inStaging(watch, context, (staging) =>
+    const got = await inStaging('fetch', watch, context, (staging) =>
       fetchSet({ order, opened, hub, missing, locks }, staging, watch, context),
     );
     return report(opened, got);
@@ -145,19 +145,6 @@ async function lockAll(model: ModelSpec, buckets: readonly number[], context: Co
     return locks;
   } catch (error) {
     for (const lock of locks) await lock.release();
-    throw error;
-  }
-}
-
-async function inStaging<T>(watch: Stopwatch, { root, now }: Context, work: (staging: Staging) => Promise<T>) {
-  const staging = await openStaging(root, 'fetch', now());
-  try {
-    const result = await storeAccess(root, () => work(staging));
-    await staging.remove();
-    return result;
-  } catch (error) {
-    if (error instanceof InterruptedError) await staging.abandon(watch.running ?? 'fetch');
-    else await staging.remove();
     throw error;
   }
 }

@@ -1,3 +1,4 @@
+import { evidenceKind } from '../registry/evidence.js';
 import { readWhole } from '../registry/generation.js';
 import { locateArtifact } from '../registry/locate.js';
 import type { BuildLock } from '../registry/lock.js';
@@ -150,7 +151,7 @@ async function lockAll(
 }
 
 /** Rows of the buckets whose registered artifact passes a full verification. */
-async function registeredRows({ model }: BuildOrder, buckets: readonly number[], context: Context) {
+async function registeredRows({ model, toolchain }: BuildOrder, buckets: readonly number[], context: Context) {
   const rows: BucketReport[] = [];
   for (const bucket of buckets) {
     const key = { model, bucket };
@@ -159,6 +160,8 @@ async function registeredRows({ model }: BuildOrder, buckets: readonly number[],
     try {
       const artifact = await readArtifact(key, folder);
       const digest = await verifyTree(artifact);
+      const kind = evidenceKind(artifact.manifest);
+      if (kind !== toolchain.kind) context.emit({ kind: 'skipped', bucket, reason: otherEvidence(model.name, kind) });
       rows.push(skippedRow(artifact, digest));
     } catch (error) {
       if (!(error instanceof LayaError)) throw error;
@@ -166,6 +169,9 @@ async function registeredRows({ model }: BuildOrder, buckets: readonly number[],
   }
   return rows;
 }
+
+const otherEvidence = (model: string, kind: string): string =>
+  `registered with ${kind} evidence, and left; ${kind === 'portable' ? `laya-artifacts validate ${model}, or ` : ''}--force to build it again`;
 
 /** Runs a step; a gate's refusal becomes a record on disk and a row for each bucket it is about. */
 async function refusable<T>(

@@ -16,6 +16,8 @@ export interface Provenance {
   readonly evidence: NonNullable<Manifest['evidence']> | null;
   readonly placement: Manifest['placement'];
   readonly parity: Manifest['parity'];
+  /** Earlier evidence on the same bytes, of other kinds or profiles. */
+  readonly other_evidence: NonNullable<Manifest['other_evidence']>;
   readonly integrity: { readonly artifact_sha256: string; readonly tree_v2: string | null };
   readonly imported: Readonly<Record<string, unknown>> | null;
 }
@@ -34,6 +36,7 @@ export function provenanceOf({ key, folder, manifest }: OpenedArtifact): Provena
     evidence: manifest.evidence ?? null,
     placement: manifest.placement,
     parity: manifest.parity,
+    other_evidence: manifest.other_evidence ?? [],
     integrity: {
       artifact_sha256: manifest.integrity.artifact_sha256,
       tree_v2: manifest.integrity.tree_v2 ?? null,
@@ -54,6 +57,7 @@ export function provenanceText(one: Provenance): string {
     ['evidence', evidenceText(one)],
     ['placement', placementText(one.placement)],
     ['parity', parityText(one.parity)],
+    ...one.other_evidence.map(({ evidence = null }): [string, string] => ['also', evidenceText({ evidence })]),
     ['artifact', `${one.integrity.artifact_sha256} (tree v1)`],
     ['imported', importedText(one.imported)],
     ['folder', one.folder],

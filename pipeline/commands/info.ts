@@ -2,10 +2,12 @@ import { release } from 'node:os';
 import { locateDense, readDense } from '../../registry/dense.js';
 import { listArtifacts } from '../../registry/list.js';
 import { findModel, MODELS, type ModelSpec } from '../../registry/models.js';
+import { locateProbe } from '../../runtime/probe/locate.js';
 import { LayaError } from '../../schemas/errors.js';
 import { openContext, printData } from '../edge.js';
 import type { GlobalOptions } from '../options.js';
 import { projectFacts } from '../project.js';
+import { isMac } from '../toolchain/here.js';
 import { compilerFolder } from '../tools/compiler.js';
 import { exists } from '../tools/install.js';
 import { environmentFolder } from '../tools/python.js';
@@ -17,16 +19,19 @@ export async function info(name: string | undefined, options: GlobalOptions): Pr
   const listings = await listArtifacts(context.root);
   const { projectVersion, gitRevision } = await projectFacts(context);
   const [python, compiler] = [await environmentFolder('convert', context.tools), compilerFolder(context.tools)];
+  const { folder: probe } = await locateProbe(context.env);
+  const hasProbe = await exists(probe);
   const anyLength = await Promise.all(models.map((model) => anyLengthOf(context.root, model)));
   const record = {
     laya_artifacts: projectVersion,
     git_revision: gitRevision,
     platform: { os: `${process.platform} ${release()}`, arch: process.arch, node: process.version },
-    devices: { cpu: true, ane: false },
+    devices: { cpu: true, ane: isMac(process) && hasProbe },
     paths: { artifacts: context.root, tools: context.tools },
     tools: {
       python_convert: { path: python, installed: await exists(python) },
       compiler: { path: compiler, installed: await exists(compiler) },
+      laya_probe: { path: probe, installed: hasProbe },
     },
     offline: context.offline,
     models: models.map((model, index) => ({

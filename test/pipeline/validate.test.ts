@@ -5,6 +5,8 @@ import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { InterruptedError } from '../../pipeline/errors.js';
 import type { Event } from '../../pipeline/events.js';
+import { buildArtifacts } from '../../pipeline/line.js';
+import { provenanceOf, provenanceText } from '../../pipeline/provenance.js';
 import type { Toolchain } from '../../pipeline/toolchain/toolchain.js';
 import { validateArtifacts } from '../../pipeline/validate.js';
 import { artifactFolder, MANIFEST } from '../../registry/paths.js';
@@ -97,6 +99,24 @@ describe('validateArtifacts', () => {
     const before = await ask();
     await validateArtifacts(await order(), testContext(root));
     expect(await ask()).toEqual(before);
+  });
+
+  it('is what a build on this machine points to, and provenance tells both', async () => {
+    const root = await registered();
+    const context = testContext(root);
+    const toolchain = mac();
+    expect((await buildArtifacts(testOrder({ toolchain }), context)).rows[0]?.outcome).toBe('already-registered');
+    expect(context.events).toMatchObject([
+      { kind: 'skipped', bucket: 64, reason: expect.stringContaining('validate') },
+    ]);
+    await validateArtifacts(await order(), context);
+    const artifact = await readArtifact(KEY, artifactFolder(root, KEY));
+    const text = provenanceText(provenanceOf(artifact));
+    expect(text).toMatch(/evidence {3}apple, by simulated macOS 15\.5/);
+    expect(text).toMatch(/also {7}portable, by onnxruntime/);
+    const idle = testContext(root);
+    await buildArtifacts(testOrder({ toolchain }), idle);
+    expect(idle.events).toEqual([]);
   });
 
   it('has nothing to do the second time, and adds no second record of the same profile', async () => {

@@ -124,6 +124,7 @@ describe('a gate of the apple toolchain that refuses', () => {
       { placement: { load_probe: { ratio: 1 } } },
     ],
     ['no time to measure', { micros: { cpuOnly: 0 } }, 'LOAD_PROBE_SLOW', 'place', {}],
+    ['a crash while it compiles', { faults: [{ at: 'compile', does: 'kill' }] }, 'PROBE_CRASHED', 'compile', {}],
     ['a crash while it plans', { faults: [{ at: 'plan', does: 'kill' }] }, 'PROBE_CRASHED', 'place', {}],
     ['a crash while it answers', { faults: [{ at: 20, does: 'kill' }] }, 'PROBE_CRASHED', 'parity', {}],
     ['an end while it answers', { faults: [{ at: 20, does: 'exit' }] }, 'PROBE_CRASHED', 'parity', {}],
