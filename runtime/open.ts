@@ -30,6 +30,8 @@ export interface OpenOptions {
    * cpu until then, with the reason `ane_starting`.
    */
   readonly aneStartup?: 'wait' | 'background';
+  /** Told once, when laya-probe is lost; default: `process.emitWarning`. It must not throw. */
+  readonly onWarning?: (message: string) => void;
   /** Requests that may wait on a device while one runs; default: 1,024. More are refused with QUEUE_FULL. */
   readonly queueLimit?: number;
   /** Root of the artifact store; default: as the environment says. */
@@ -97,7 +99,7 @@ export async function openModel(name: string, options: OpenOptions = {}): Promis
     const { openAneDevice } = await import('./ane/open.js');
     const row = shortestRow(tokenizer);
     aneDevice = openAneDevice({
-      ...{ root, spec, program, now },
+      ...{ root, spec, program, now, warn: options.onWarning ?? emitWarning },
       accept: (artifact) => checkProvenWith(artifact, files),
       warm: (bucket, executable) => forwardRow({ host, executable, bucket, padId: tokenizer.pad.id }, row),
     });
@@ -112,6 +114,8 @@ export async function openModel(name: string, options: OpenOptions = {}): Promis
     calibration: temperatures(checkpoint.agent),
   };
 }
+
+const emitWarning = (message: string): void => process.emitWarning(message, { type: 'LayaWarning', code: 'ANE_LOST' });
 
 async function closeAndThrow(close: () => Promise<void>, error: unknown): Promise<never> {
   await close();

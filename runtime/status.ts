@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { packageRoot } from '../registry/package-root.js';
-import type { AneAbsence, AneStatus } from './ane/device.js';
+import type { AneStatus } from './ane/device.js';
 import { milliseconds } from './info.js';
 import type { OpenModel } from './open.js';
-import type { Device, DeviceLoad, GraphChoice } from './plan.js';
+import type { Device, DeviceLoad, DeviceReason, GraphChoice } from './plan.js';
 
 /** Requests on one device, and the milliseconds they are expected to take. */
 interface DeviceWork {
@@ -23,9 +23,10 @@ export interface LayaInfo {
   readonly graph: GraphChoice;
   readonly cpu: DeviceWork & { readonly status: 'ready' | 'unavailable' };
   readonly ane: DeviceWork &
-    Omit<AneStatus, 'status'> & {
+    Omit<AneStatus, 'status' | 'reason'> & {
       readonly status: AneStatus['status'] | 'unavailable';
-      readonly reason: AneAbsence | null;
+      /** Why it does not serve; null while it does. */
+      readonly reason: DeviceReason | null;
       /** The laya-probe that runs: its version, what computes in it, its process. */
       readonly probe: { readonly version: string; readonly core_ml: string; readonly pid: number | null } | null;
     };
@@ -35,7 +36,8 @@ export interface LayaInfo {
 export function infoOf(model: OpenModel): LayaInfo {
   const { spec, device, graph, cpu, loads, aneDevice, ane } = model;
   const session = aneDevice?.current;
-  const absent = { status: 'unavailable', reason: ane.absence, error: null, restarts: 0 } as const;
+  const excluded = device === 'cpu' ? 'cpu_requested' : graph === 'any-length' ? 'any_length_requested' : undefined;
+  const absent = { status: 'unavailable', reason: excluded ?? ane.absence, error: null, restarts: 0 } as const;
   const serves = device !== 'ane' && (model.hasDense || model.artifacts.size > 0);
   return {
     ...{ model: spec.name, model_revision: spec.revision, device, graph },

@@ -73,8 +73,9 @@ async function openOne(models: Map<string, Laya>, model: string, order: WorkerOr
   }
 }
 
+/** What is lost is told by `watchAne`, in the server's own log. */
 function openOptions({ models: _, ...options }: WorkerOrder): OpenOptions {
-  return options;
+  return { ...options, onWarning: () => undefined };
 }
 
 /** Loads and runs everything that may answer, then learns from an answer where the model runs. */
@@ -88,7 +89,7 @@ async function warm(laya: Laya): Promise<Placement> {
 function aneHealth(laya: Laya): AneHealth {
   const { status, reason } = laya.info().ane;
   if (status === 'ready') return { status };
-  return { status: status === 'starting' ? 'warming' : 'unavailable', reason: reason ?? 'cpu_requested' };
+  return { status: status === 'starting' ? 'warming' : 'unavailable', ...(reason === null ? {} : { reason }) };
 }
 
 /** Tells when the Neural Engine's state or processes have changed since they were told last. */

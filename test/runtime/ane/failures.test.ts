@@ -49,7 +49,9 @@ describe('a process that is lost', () => {
 
   it('leaves later auto requests to the cpu, with the reason, until it serves again', async () => {
     const { time, now } = clock();
-    const laya = await open(await rooted([64]), crashAt(SECOND), { now });
+    const warnings: string[] = [];
+    const onWarning = (message: string): void => void warnings.push(message);
+    const laya = await open(await rooted([64]), crashAt(SECOND), { now, onWarning });
     expect((await laya.predict(SHORT)).runtime.device).toBe('ane');
     expect(await codeOf(() => laya.predict(SHORT))).toBe('PROBE_CRASHED');
     const down = { device: 'cpu', device_reason: 'ane_runtime_unavailable' };
@@ -62,6 +64,8 @@ describe('a process that is lost', () => {
       device_reason: 'validated_short_single_question_path',
       ane_restarts: 1,
     });
+    expect(await codeOf(() => laya.predict(SHORT))).toBe('PROBE_CRASHED');
+    expect(warnings).toEqual([expect.stringContaining('PROBE_CRASHED')]);
     await laya.close();
   });
 
@@ -72,10 +76,12 @@ describe('a process that is lost', () => {
     const settled = Promise.allSettled(asked);
     while (laya.info().ane.queue_length < 3) await laya.predict(MANY);
     writeFileSync(gate, '');
-    const [first, ...others] = await settled;
-    expect(first).toMatchObject({ status: 'rejected', reason: { code: 'PROBE_CRASHED' } });
-    for (const other of others)
-      expect(other).toMatchObject({ value: { runtime: { device: 'cpu', device_reason: 'ane_runtime_unavailable' } } });
+    const outcomes = await settled;
+    const lost = outcomes.filter((one) => one.status === 'rejected');
+    expect(lost).toMatchObject([{ reason: { code: 'PROBE_CRASHED' } }]);
+    const down = { device: 'cpu', device_reason: 'ane_runtime_unavailable' };
+    for (const other of outcomes.filter((one) => one.status === 'fulfilled'))
+      expect(other.value.runtime).toMatchObject(down);
     await laya.close();
   });
 

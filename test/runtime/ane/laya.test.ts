@@ -161,10 +161,18 @@ describe('the queue of the Neural Engine', () => {
     const gate = join(folder(), 'go');
     const laya = await open(await rooted([64, 96]), { gates: [{ at: FIRST, file: gate }] }, { device: 'ane' });
     const [running, waiting] = [new AbortController(), new AbortController()];
-    const left = [running, waiting].map(({ signal }) => laya.predict(SHORT, { signal }));
+    const queued = async (length: number): Promise<void> => {
+      while (laya.info().ane.queue_length < length) await new Promise(setImmediate);
+    };
+    const left = [laya.predict(SHORT, { signal: running.signal })];
+    await queued(1);
+    left.push(laya.predict(SHORT, { signal: waiting.signal }));
+    await queued(2);
     const last = laya.predict(SHORT);
+    await queued(3);
     waiting.abort(new Error('waited'));
     await expect(left[1]).rejects.toThrow('waited');
+    expect(laya.info().ane.queue_length).toBe(2);
     running.abort(new Error('ran'));
     await expect(left[0]).rejects.toThrow('ran');
     go(gate);
