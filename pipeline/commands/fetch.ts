@@ -11,7 +11,9 @@ import { isHere, openSource, profileChoice, type Source } from '../fetch-source.
 import { openHub } from '../hub.js';
 import type { GlobalOptions } from '../options.js';
 import { bytesText, table } from '../text.js';
-import { readyToolchain, type ToolchainOptions } from '../toolchain/here.js';
+import { hereToolchain, readyToolchain, type ToolchainOptions } from '../toolchain/here.js';
+import type { Toolchain } from '../toolchain/toolchain.js';
+import { isProbeBuilt } from '../tools/probe.js';
 import { requiredTrust, type TrustOptions } from '../trust.js';
 
 interface FetchOptions extends GlobalOptions, ToolchainOptions, TrustOptions {
@@ -92,13 +94,14 @@ async function list(
 ): Promise<void> {
   const models = name === undefined ? MODELS : [findModel(name)];
   const { index, place } = await openSource(source, hub, context);
-  const toolchain = await readyToolchain(options, context);
+  const toolchain = await knownToolchain(options, context);
+  const here = (entry: IndexEntry): boolean | null => (toolchain ? isHere(entry, toolchain) : null);
   const entries = models.flatMap((model) => entriesOf(index, model)).filter((entry) => isWanted(entry, options));
   if (options.json) {
     const rows = entries.map((entry) => ({
       ...entry,
       profile: profileSlug(entry.platform),
-      here: isHere(entry, toolchain),
+      here: here(entry),
     }));
     const record = { repo: place.repo, commit: place.revision, generation: index.generation ?? null, artifacts: rows };
     return printData(JSON.stringify(record, null, 1));
@@ -107,13 +110,25 @@ async function list(
     entry.model,
     `L${entry.length}`,
     profileSlug(entry.platform),
-    isHere(entry, toolchain) ? 'yes' : 'no',
+    HERE.get(here(entry))!,
     bytesText(entry.bytes),
     entry.archive_sha256.slice(0, 12),
   ]);
   const what = `${place.repo} at ${place.revision}`;
   if (rows.length === 0) return printData(`${what} has no archives of it`);
   await printData(`${table(['MODEL', 'BUCKET', 'PROFILE', 'HERE', 'SIZE', 'SHA-256'], rows)}\n${what}`);
+}
+
+const HERE = new Map([
+  [true, 'yes'],
+  [false, 'no'],
+  [null, '?'],
+]);
+
+/** Undefined on a Mac whose laya-probe has yet to be built: a list is not worth that. */
+async function knownToolchain(options: ToolchainOptions, context: Context): Promise<Toolchain | undefined> {
+  if (hereToolchain(options, context).kind === 'apple' && !(await isProbeBuilt(context))) return undefined;
+  return readyToolchain(options, context);
 }
 
 function isWanted(entry: IndexEntry, { length, profile }: FetchOptions): boolean {

@@ -29,7 +29,13 @@ export const isMac = ({ platform, arch }: Host): boolean => platform === 'darwin
 export function hereToolchain(options: ToolchainOptions, { env }: Context, host: Host = process): Toolchain {
   const maxRatio = parseRatio(options.maxRatio ?? env.LAYA_PROBE_MAX_RATIO);
   const kind = options.toolchain ?? (isMac(host) ? 'apple' : 'portable');
-  if (kind === 'portable') return portableToolchain();
+  if (kind === 'portable') {
+    if (options.maxRatio === undefined) return portableToolchain();
+    throw new UsageError('USAGE', 'the portable toolchain has no load-time probe', {
+      where: '--max-ratio',
+      hint: 'leave it out, or use --toolchain apple on a Mac',
+    });
+  }
   if (isMac(host)) return appleToolchain(maxRatio === undefined ? {} : { maxRatio });
   throw new EnvironmentError('TOOLCHAIN_UNAVAILABLE', 'the apple toolchain needs a Mac with Apple silicon', {
     where: '--toolchain',

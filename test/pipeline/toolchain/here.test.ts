@@ -37,6 +37,12 @@ describe('hereToolchain', () => {
     },
   );
 
+  it('refuses a bound for the portable toolchain, which has no such probe', async () => {
+    expect(await codeOf(() => choose({ toolchain: 'portable', maxRatio: '0.5' }))).toBe('USAGE');
+    expect(await codeOf(() => choose({ maxRatio: '0.5' }, ELSEWHERE[0]))).toBe('USAGE');
+    expect(choose({}, ELSEWHERE[0], { LAYA_PROBE_MAX_RATIO: '0.5' }).kind).toBe('portable');
+  });
+
   it('takes a bound from the option, then from the environment; an empty variable is unset', () => {
     expect(choose({ maxRatio: '0.5' }, MAC, { LAYA_PROBE_MAX_RATIO: 'x' }).kind).toBe('apple');
     expect(choose({}, MAC, { LAYA_PROBE_MAX_RATIO: '.75' }).kind).toBe('apple');
