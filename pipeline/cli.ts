@@ -5,7 +5,7 @@ import { addHubCommands } from './hub-commands.js';
 import type { GlobalOptions } from './options.js';
 import { addServeCommand } from './serve-command.js';
 import { addStoreCommands } from './store-commands.js';
-import { withToolchain } from './toolchain-options.js';
+import { toolchainOption, withToolchain } from './toolchain-options.js';
 import { ownVersion } from './version.js';
 
 /** Each command's module is loaded only when the command runs: help has to be there at once. */
@@ -158,6 +158,7 @@ function program(): Command {
   cli
     .command('install-tools')
     .description('install what a build needs: the conversion environment, the compiler or laya-probe')
+    .addOption(toolchainOption())
     .addOption(offline())
     .action(async (options) => (await import('./commands/install-tools.js')).installTools(merged(options)));
 

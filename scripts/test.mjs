@@ -57,7 +57,7 @@ check('format and lint', tool('@biomejs/biome/bin/biome', 'ci', '--colors=off', 
 const sources = ['schemas', 'registry', 'runtime', 'pipeline'];
 check('directions', tool('dependency-cruiser/bin/dependency-cruise.mjs', ...sources));
 check('dead code', tool('knip/bin/knip.js'));
-if (check('tools', node('bin/laya-artifacts.js', 'install-tools'))) {
+if (check('tools', node('bin/laya-artifacts.js', 'install-tools', '--toolchain', 'portable'))) {
   const environment = JSON.parse(run(node('bin/laya-artifacts.js', 'info', 'laya-tiny'), true).stdout);
   const interpreter = join(environment.tools.python_convert.path, 'bin', 'python');
   python('converter', { file: interpreter, args: ['-I', '-X', 'utf8', 'test/python-convert/run.py'] });
