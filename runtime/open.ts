@@ -6,7 +6,8 @@ import { packageRoot } from '../registry/package-root.js';
 import { artifactRoot, type Environment, hubCache } from '../registry/paths.js';
 import type { AneDevice } from './ane/device.js';
 import type { ProbeSettings } from './ane/program.js';
-import { artifactsOf, readArtifacts, refuseDevice } from './artifacts.js';
+import type { AneProgram } from './ane/session.js';
+import { type ArtifactSet, artifactsOf, readArtifacts, refuseDevice } from './artifacts.js';
 import { type Calibration, temperatures } from './calibration.js';
 import { type Checkpoint, hashFiles, readCheckpoint } from './checkpoint.js';
 import { checkPins, checkProvenWith } from './checkpoint-pins.js';
@@ -83,46 +84,52 @@ export async function openModel(name: string, options: OpenOptions = {}): Promis
 
   const checkpoint = await readCheckpoint(options.checkpoint ?? checkpointFolder(spec, env));
   const opening = openTokenizer(join(checkpoint.root, 'tokenizer'));
+  // What it throws counts when its turn comes.
+  opening.catch(() => undefined);
   const files = await checkpointDigests(checkpoint, root, now);
   checkPins(spec, files, checkpoint.root);
   const cpu = openCpuGraphs({ root, spec, registered: usable, dense, files, threads: options.threads, now });
-  const host = await HostWeights.open(checkpoint);
   const tokenizer = await opening;
-  const loads = { cpu: new DeviceQueue(queueLimit), ane: new DeviceQueue(queueLimit) };
-  let aneDevice: AneDevice | undefined;
-  const close = async (): Promise<void> => {
-    await Promise.all([loads.cpu.close(), loads.ane.close()]);
-    await Promise.all([aneDevice?.close(), cpu.release()]);
-    await host.close();
+  const host = await HostWeights.open(checkpoint);
+  const release = async (): Promise<void> => {
+    await Promise.all([cpu.release(), host.close()]);
   };
-  if (program !== undefined && apple.size > 0) {
-    const { openAneDevice } = await import('./ane/open.js');
-    const row = shortestRow(tokenizer);
-    aneDevice = openAneDevice({
-      ...{ root, spec, program, now, warn: options.onWarning ?? emitWarning },
+  const isOnlyDevice = device === 'ane' || !hasCpu;
+  const { onWarning: warn = emitWarning, aneStartup = 'wait' } = options;
+  const row = shortestRow(tokenizer);
+  const openAne = async (found: AneProgram): Promise<AneDevice> =>
+    (await import('./ane/open.js')).openAneDevice({
+      ...{ root, spec, program: found, now, warn, startup: isOnlyDevice ? 'required' : aneStartup },
       accept: (artifact) => checkProvenWith(artifact, files),
       warm: (bucket, executable) => forwardRow({ host, executable, bucket, padId: tokenizer.pad.id }, row),
     });
-    const isOnlyDevice = device === 'ane' || !hasCpu;
-    if (isOnlyDevice) await aneDevice.session().catch((error: unknown) => closeAndThrow(close, error));
-    else if (options.aneStartup !== 'background') await aneDevice.session().catch(() => undefined);
-  }
+  const aneDevice = apple.size === 0 ? undefined : await openAne(program!).catch(afterwards(release));
+  const loads = { cpu: new DeviceQueue(queueLimit), ane: new DeviceQueue(queueLimit) };
   return {
     ...{ spec, device, graph, hasDense: dense !== undefined, artifacts: cpu.artifacts, checkpoint, tokenizer, host },
-    ...{ cpu, loads, aneDevice, close, load: cpu.load },
+    ...{ cpu, loads, aneDevice, load: cpu.load },
     ane: viewOf(aneDevice, apple, program === undefined),
     calibration: temperatures(checkpoint.agent),
+    close: async () => {
+      await Promise.all([loads.cpu.close(), loads.ane.close()]);
+      await aneDevice?.close();
+      await release();
+    },
   };
 }
 
 const emitWarning = (message: string): void => process.emitWarning(message, { type: 'LayaWarning', code: 'ANE_LOST' });
 
-async function closeAndThrow(close: () => Promise<void>, error: unknown): Promise<never> {
-  await close();
-  throw error;
-}
+/** Throws the error on once a step was done. */
+const afterwards =
+  (step: () => Promise<void>) =>
+  async (error: unknown): Promise<never> => {
+    await step();
+    throw error;
+  };
 
-function viewOf(device: AneDevice | undefined, apple: AneView['artifacts'], hasNoProgram: boolean): AneView {
+/** The Neural Engine as plans see it: what serves now, or why nothing does. */
+function viewOf(device: AneDevice | undefined, apple: ArtifactSet, hasNoProgram: boolean): AneView {
   if (!device) {
     return { absence: hasNoProgram ? 'ane_runtime_unavailable' : 'ane_artifact_unavailable', artifacts: apple };
   }

@@ -127,6 +127,16 @@ describe('Laya on the registered artifacts', () => {
     expect(code).toBe('CHECKPOINT_WEIGHTS');
   });
 
+  // The tokenizer is read beside other work: what it throws must not be lost, nor end the process.
+  it('refuses a tokenizer that can not be read', async () => {
+    const copy = `${root}-tokenizer`;
+    await cp('models/laya-tiny', copy, { recursive: true });
+    await writeFile(join(copy, 'tokenizer/tokenizer.json'), '{');
+    const code = await codeOf(() => Laya.open('laya-tiny', { env, checkpoint: copy }));
+    rmSync(copy, { recursive: true });
+    expect(code).toBe('CHECKPOINT_WEIGHTS');
+  });
+
   it('does not answer from an artifact with a changed byte', async () => {
     const weights = join(folderOf(96), COMPILED, 'weights/weight.bin');
     const content = await readFile(weights);
