@@ -97,7 +97,7 @@ export class Laya {
   /**
    * Answers every question of the request. Throws InvalidRequestError for a malformed request, UnsupportedShapeError for
    * a row that nothing registered holds (nothing is cut or sent elsewhere to make it fit), BackendUnavailableError
-   * QUEUE_FULL or CLOSED, and the signal's reason.
+   * QUEUE_FULL, CLOSED, or the probe's code when the Neural Engine is lost (docs/devices.md §4), and the signal's reason.
    */
   async predict<const Q>(
     request: Request<Q> & { readonly questions: Checked<Q> },
@@ -139,8 +139,10 @@ export class Laya {
     const model = this.#model;
     const { aneDevice, loads } = model;
     const needsAne = model.device === 'ane' || !servesCpu(model);
-    aneDevice?.wake();
-    if (needsAne && rows.length > 0) await aneDevice!.session(signal);
+    if (rows.length > 0) {
+      if (needsAne) await aneDevice!.session(signal);
+      else aneDevice?.wake();
+    }
     const plan = planRequest(rows, model);
     const session = plan.device === 'ane' ? aneDevice?.current : undefined;
     Object.assign(progress, { plan, session, backlog: backlogOf(model) });
