@@ -99,6 +99,7 @@ describe('answers over HTTP', () => {
       laya_artifacts: {
         checkpoint: 'laya-tiny',
         device: 'cpu',
+        device_reason: 'ane_runtime_unavailable',
         model_routing: null,
         request_id: 'r-1',
         truncated: false,
