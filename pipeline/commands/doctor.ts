@@ -16,14 +16,17 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   const { role } = options;
   const machine = { platform: process.platform, arch: process.arch, node: process.versions.node };
   const found = await examine(role === undefined ? ROLES : [role], context, machine);
-  await printData(options.json ? JSON.stringify(found, null, 1) : text(found));
+  await printData(options.json ? JSON.stringify(found, null, 1) : text(found, context.env.HOME));
   if (found.roles.some(({ state }) => state === 'fails' || (role !== undefined && state !== 'works')))
     process.exitCode = 1;
 }
 
-function text({ roles, checks, locks, models }: Examination): string {
-  const lines = checks.map(({ check, state, found, fix }) => [check, state, found, fix ?? '-']);
+/** Paths below the home folder are shortened, and commands stand below the table, so that it fits a terminal. */
+function text({ roles, checks, locks, models }: Examination, home: string | undefined): string {
+  const short = (found: string): string => (home ? found.replaceAll(`${home}/`, '~/') : found);
+  const lines = checks.map(({ check, state, found }) => [check, state, short(found)]);
   const notes = [
+    ...checks.flatMap(({ check, fix }) => (fix ? [`${check}: ${fix}`] : [])),
     ...locks.map(({ artifact, pid, host, state }) => `lock of ${artifact}: process ${pid} on ${host}, ${state}`),
     ...models.map(({ artifact, evidence, problem }) => `registered: ${artifact} (${problem ?? evidence})`),
     ...(models.length === 0 ? ['nothing is registered; next: laya-artifacts build laya-tiny'] : []),
@@ -31,7 +34,7 @@ function text({ roles, checks, locks, models }: Examination): string {
   return [
     table(['ROLE', 'STATE', 'MISSING'], roles.map(roleLine)),
     '',
-    table(['CHECK', 'STATE', 'FOUND', 'FIX'], lines),
+    table(['CHECK', 'STATE', 'FOUND'], lines),
     '',
     ...notes.map(safeText),
   ].join('\n');
