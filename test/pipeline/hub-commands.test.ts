@@ -72,13 +72,11 @@ describe('publish and fetch', () => {
 describe('fetch --all', () => {
   it('does not take nothing for everything: neither of one model, nor of all, nor of another profile', async () => {
     const root = folder();
-    hub
-      .repository(REPO)
-      .commit({
-        'index.json': Buffer.from(
-          JSON.stringify({ format: 'laya-apple-prebuilt-index', format_version: 1, artifacts: [] }),
-        ),
-      });
+    hub.repository(REPO).commit({
+      'index.json': Buffer.from(
+        JSON.stringify({ format: 'laya-apple-prebuilt-index', format_version: 1, artifacts: [] }),
+      ),
+    });
     for (const args of [['laya-tiny'], [], ['laya-tiny', '--profile', 'apple-m1-macos15.0-coremltools9.0']]) {
       const done = await run(root, ['fetch', ...args, '--all', '--repo', REPO, '--json']);
       expect([errorOf(done), done.code, done.stdout]).toEqual(['ARTIFACT_MISSING', 1, '']);
