@@ -8,3 +8,6 @@ export async function writeTree(root: string, files: Readonly<Record<string, str
     await writeFile(join(root, path), content);
   }
 }
+
+/** What JSON.parse gives: tests change it as they like. */
+export type Loose = ReturnType<typeof JSON.parse>;

@@ -7,6 +7,7 @@ import { portableToolchain } from '../../pipeline/toolchain/portable.js';
 import { locateArtifact } from '../../registry/locate.js';
 import { artifactFolder } from '../../registry/paths.js';
 import { readArtifact, verifyTree } from '../../registry/read.js';
+import type { Loose } from '../files.js';
 import { type Fault, html } from '../hub/replies.js';
 import { pointerText } from '../hub/repos.js';
 import { TestHub } from '../hub/server.js';
@@ -268,9 +269,9 @@ describe('offline', () => {
 });
 
 describe('an index', () => {
-  const swap = (change: (index: any) => unknown) => put(filesOf(all, change));
+  const swap = (change: (index: Loose) => unknown) => put(filesOf(all, change));
 
-  it.each<[string, string, (index: any) => unknown]>([
+  it.each<[string, string, (index: Loose) => unknown]>([
     ['INDEX_NEWER', 'of a later version', (index) => ({ ...index, format_version: 2 })],
     ['INDEX_INVALID', 'that is no index', () => []],
     [
@@ -309,7 +310,7 @@ describe('an index', () => {
       'for another kind of machine',
       (index) => ({
         ...index,
-        artifacts: index.artifacts.map((entry: any) => ({
+        artifacts: index.artifacts.map((entry: Loose) => ({
           ...entry,
           platform: { ...entry.platform, soc: 'Apple M4 Max' },
         })),

@@ -11,6 +11,7 @@ import { findModel } from '../../registry/models.js';
 import { artifactFolder } from '../../registry/paths.js';
 import { readArtifact } from '../../registry/read.js';
 import type { IndexEntry } from '../../schemas/generated/types.js';
+import type { Loose } from '../files.js';
 import type { NewFile } from '../hub/repos.js';
 import type { TestHub } from '../hub/server.js';
 import { quickClock } from '../registry/hub/fixture.js';
@@ -43,7 +44,7 @@ export async function prebuiltFrom(root: string, buckets: readonly number[]): Pr
 /** The files of a repository with these archives; `change` edits the index. */
 export function filesOf(
   all: readonly Prebuilt[],
-  change: (index: any) => unknown = (index) => index,
+  change: (index: Loose) => unknown = (index) => index,
 ): Record<string, NewFile> {
   const index = mergeIndex(
     undefined,

@@ -151,12 +151,15 @@ describe('a commit', () => {
   it('that lost a race is made again on the new head, and no entry is lost', async () => {
     prepare();
     const [one, two] = [await store([64]), await store([96])];
-    let other: Promise<unknown> | undefined;
     hub.before(COMMIT, () => {
       hub.repository(REPO).commit({ ...Object.fromEntries(hub.repository(REPO).find('main')!.files), note: 'moved' });
     });
     await run(one, {}, [64]);
-    other = Promise.all([run(await store([128]), {}, [128]), run(two, {}, [96]), run(await store([256]), {}, [256])]);
+    const other = Promise.all([
+      run(await store([128]), {}, [128]),
+      run(two, {}, [96]),
+      run(await store([256]), {}, [256]),
+    ]);
     await other;
     expect(
       indexNow()

@@ -17,7 +17,7 @@ import { registerLayaTiny } from '../registered.js';
 import { KEY, writeArtifact } from '../registry/artifact.js';
 import { SIGNER, TestSigstore } from '../sigstore/server.js';
 import { codeOf, keptFolder, treeOf, workspace } from '../workspace.js';
-import { fetchOrder, filesOf, hubContext, MODEL, type Prebuilt, prebuiltFrom, quickHub, REPO } from './prebuilt.js';
+import { fetchOrder, filesOf, hubContext, type Prebuilt, prebuiltFrom, quickHub, REPO } from './prebuilt.js';
 
 const folder = workspace();
 const shop = keptFolder();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statementOf, statementText } from '../../../registry/signature/statement.js';
 import { verifyBundle } from '../../../registry/signature/verify.js';
 import type { SignatureStatement } from '../../../schemas/generated/types.js';
+import type { Loose } from '../../files.js';
 import { SIGNER, TestSigstore } from '../../sigstore/server.js';
 import { codeOf, keptFolder } from '../../workspace.js';
 import { writeArtifact } from '../artifact.js';
@@ -21,15 +22,15 @@ afterAll(() => sigstore.close());
 const verify = (text: string | Buffer, policy: typeof POLICY | null = POLICY, root = sigstore.root) =>
   verifyBundle(Buffer.from(text), root, policy ?? undefined, 'bundle');
 /** The bundle with a change in its JSON. */
-function changed(edit: (bundle: any) => unknown, text = bundle): string {
+function changed(edit: (bundle: Loose) => unknown, text = bundle): string {
   const value = JSON.parse(text);
   return JSON.stringify(edit(value) ?? value);
 }
 /** An edit that sets a member of what `at` gives. */
-const set = (at: (bundle: any) => any, name: string, value: unknown) => (bundle: any) => {
+const set = (at: (bundle: Loose) => Loose, name: string, value: unknown) => (bundle: Loose) => {
   at(bundle)[name] = value;
 };
-const entry = (bundle: any) => bundle.verificationMaterial.tlogEntries[0];
+const entry = (bundle: Loose) => bundle.verificationMaterial.tlogEntries[0];
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 describe('a bundle that holds', () => {
@@ -85,7 +86,7 @@ describe('an identity that is not trusted', () => {
 });
 
 describe('a bundle that does not hold', () => {
-  it.each<[string, (bundle: any) => unknown]>([
+  it.each<[string, (bundle: Loose) => unknown]>([
     ['a tampered statement', set((b) => b.dsseEnvelope, 'payload', base64('{}'))],
     ['another signature', set((b) => b.dsseEnvelope.signatures[0], 'sig', base64('x'.repeat(70)))],
     ['another kind of payload', set((b) => b.dsseEnvelope, 'payloadType', 'text/plain')],
