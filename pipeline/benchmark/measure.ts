@@ -89,8 +89,8 @@ export function percentiles(values: readonly number[]): { p50_ms: number; p90_ms
 
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
-/** A request of one text and so many yes/no questions whose longest row has `length` tokens. Throws UsageError. */
-async function requestOf(
+/** @public Also in bench/predict.mjs. A request of one text and so many yes/no questions whose longest row has `length` tokens. Throws UsageError. */
+export async function requestOf(
   tokenizer: PromptTokenizer,
   limits: { readonly maxLen: number; readonly headMaxLen: number },
   length: number,
