@@ -9,8 +9,7 @@ import { uploadLarge } from '../registry/hub/upload.js';
 import { INDEX, indexText } from '../registry/index/prebuilt.js';
 import { type HubAccess, staleEntry } from '../registry/index/repository.js';
 import { bundlePath } from '../registry/signature/file.js';
-import { openStaging, storeAccess } from '../registry/staging.js';
-import { InterruptedError, PublishError } from './errors.js';
+import { PublishError } from './errors.js';
 import type { Context } from './events.js';
 import {
   danglingPaths,
@@ -24,6 +23,7 @@ import {
 } from './publish-plan.js';
 import { type Packed, pack } from './stages/pack.js';
 import { sign } from './stages/sign.js';
+import { inStaging } from './staging.js';
 import { Stopwatch } from './stopwatch.js';
 
 export interface PublishReport {
@@ -51,13 +51,11 @@ export async function publishArtifacts(order: PublishOrder, hub: HubAccess, cont
   const watch = new Stopwatch(context);
   checkRevision(order.branch);
   await readHead(order, hub);
-  const staging = await openStaging(context.root, 'publish', context.now());
-  try {
-    const packed = await storeAccess(context.root, () => watch.stage(pack, { keys: order.keys, staging }));
+  return inStaging('publish', watch, context, async (staging) => {
+    const packed = await watch.stage(pack, { keys: order.keys, staging });
     const { outcome, plan, commit } = await publish(order, packed, hub, context);
     if (order.tag !== undefined && commit !== null && outcome !== 'planned')
       await createTag(hub.transport, order.repo, commit, order.tag);
-    await staging.remove();
     const { repo, branch } = order;
     const { rows, index } = plan;
     const dangling = danglingPaths(plan);
@@ -71,11 +69,7 @@ export async function publishArtifacts(order: PublishOrder, hub: HubAccess, cont
       dangling,
       seconds: watch.total(),
     };
-  } catch (error) {
-    if (error instanceof InterruptedError) await staging.abandon('publish');
-    else await staging.remove();
-    throw error;
-  }
+  });
 }
 
 /** What earlier attempts brought about, by the archives' digests. */

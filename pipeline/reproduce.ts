@@ -1,13 +1,13 @@
 import { readWhole } from '../registry/generation.js';
 import { verifyTree } from '../registry/read.js';
-import { openStaging, type Staging, storeAccess } from '../registry/staging.js';
+import type { Staging } from '../registry/staging.js';
 import type { TreeDigest } from '../registry/tree.js';
-import { InterruptedError } from './errors.js';
 import type { Context } from './events.js';
 import type { BuildOrder } from './order.js';
 import { compile } from './stages/compile.js';
 import { convert } from './stages/convert.js';
 import { resolve } from './stages/resolve.js';
+import { inStaging } from './staging.js';
 import { Stopwatch } from './stopwatch.js';
 import { installTools } from './tools/all.js';
 
@@ -43,25 +43,17 @@ export async function reproduceArtifact(order: BuildOrder, context: Context): Pr
   const key = { model: order.model, bucket: order.buckets[0]! };
   const { artifact, value: registered } = await readWhole(context.root, key, (found) => verifyTree(found));
   await order.toolchain.preflight(context);
-  const staging = await openStaging(context.root, key, context.now());
-  try {
-    const rebuilt = await storeAccess(context.root, () => rebuild(order, staging, watch, context));
-    return {
-      model: order.model.name,
-      bucket: key.bucket,
-      folder: artifact.folder,
-      files: compareFiles(registered, rebuilt),
-      registered: registered.v1,
-      rebuilt: rebuilt.v1,
-      isSame: registered.v1 === rebuilt.v1 && registered.v2 === rebuilt.v2,
-      seconds: watch.total(),
-    };
-  } catch (error) {
-    if (error instanceof InterruptedError) await staging.abandon(watch.running ?? 'reproduce');
-    throw error;
-  } finally {
-    if (!context.signal.aborted) await staging.remove();
-  }
+  const rebuilt = await inStaging(key, watch, context, (staging) => rebuild(order, staging, watch, context));
+  return {
+    model: order.model.name,
+    bucket: key.bucket,
+    folder: artifact.folder,
+    files: compareFiles(registered, rebuilt),
+    registered: registered.v1,
+    rebuilt: rebuilt.v1,
+    isSame: registered.v1 === rebuilt.v1 && registered.v2 === rebuilt.v2,
+    seconds: watch.total(),
+  };
 }
 
 async function rebuild(order: BuildOrder, staging: Staging, watch: Stopwatch, context: Context): Promise<TreeDigest> {

@@ -25,7 +25,7 @@ export async function listDense(root: string): Promise<DenseListing[]> {
   for (const model of MODELS) {
     const folder = await locateDense(root, model);
     if (folder === undefined) continue;
-    const row = { model: model.name, path: denseFolder('', model).replace(/^\//, '') };
+    const row = { model: model.name, path: denseFolder('', model) };
     try {
       rows.push({ ...row, dense: await readDense(model, folder) });
     } catch (error) {

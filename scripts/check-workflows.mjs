@@ -57,19 +57,28 @@ function check(name, file, args) {
   console.log(`${ok ? 'ok' : 'FAILED'}: ${name}${ok ? '' : `\n${text.trim()}`}`);
 }
 
-const go = installOnce(`actionlint-${short(ACTIONLINT)}`, (folder) =>
-  step('go', ['install', ACTIONLINT], { GOBIN: folder, GOFLAGS: '-trimpath' }),
-);
-const audit = installOnce(`zizmor-${short(readFileSync(lock))}`, (folder) => {
-  const pip = ['--require-hashes', '--only-binary', ':all:', '--no-deps', '--disable-pip-version-check'];
-  step('python3', ['-I', '-m', 'pip', 'install', '--no-input', ...pip, '--target', folder, '-r', lock]);
-});
-const files = readdirSync(workflows).filter((name) => name.endsWith('.yml'));
-for (const name of files) {
-  check(`actionlint ${name}`, join(go, 'actionlint'), [join(workflows, name)]);
-  const strict = ['--offline', '--no-progress', '--persona=pedantic'];
-  check(`zizmor ${name}`, join(audit, 'bin', 'zizmor'), [...strict, join(workflows, name)]);
+function checkAll() {
+  const go = installOnce(`actionlint-${short(ACTIONLINT)}`, (folder) =>
+    step('go', ['install', ACTIONLINT], { GOBIN: folder, GOFLAGS: '-trimpath' }),
+  );
+  const audit = installOnce(`zizmor-${short(readFileSync(lock))}`, (folder) => {
+    const pip = ['--require-hashes', '--only-binary', ':all:', '--no-deps', '--disable-pip-version-check'];
+    step('python3', ['-I', '-m', 'pip', 'install', '--no-input', ...pip, '--target', folder, '-r', lock]);
+  });
+  const files = readdirSync(workflows).filter((name) => name.endsWith('.yml'));
+  for (const name of files) {
+    check(`actionlint ${name}`, join(go, 'actionlint'), [join(workflows, name)]);
+    const strict = ['--offline', '--no-progress', '--persona=pedantic'];
+    check(`zizmor ${name}`, join(audit, 'bin', 'zizmor'), [...strict, join(workflows, name)]);
+  }
+  if (files.length === 0) totals.failed += 1;
 }
-if (files.length === 0) totals.failed += 1;
+
+try {
+  checkAll();
+} catch (error) {
+  totals.failed += 1;
+  console.log(`FAILED: the tools can't be installed (Go and Python are needed)\n${error.message}`);
+}
 console.log(`${totals.passed} passed, ${totals.failed} failed`);
 process.exitCode = totals.failed === 0 ? 0 : 1;

@@ -63,7 +63,9 @@ try {
   check('build laya-tiny', process.execPath, build);
   const list = ['bin/laya-artifacts.js', 'list', '--json'];
   const { stdout } = spawnSync(process.execPath, list, { cwd: root, env, encoding: 'utf8' });
-  for (const { bucket, folder } of JSON.parse(stdout)) {
+  const built = JSON.parse(stdout || '[]');
+  count('both buckets are there', built.length === 2);
+  for (const { bucket, folder } of built) {
     const name = `L${bucket} on the CPU`;
     try {
       const { rows, prob_max_abs: largest } = await numerics(bucket, join(folder, 'model.mlmodelc'));

@@ -29,8 +29,8 @@ interface Findings {
 }
 
 /**
- * `verify`: reads every byte, reports each artifact, changes nothing; exit code 1 when one fails. With `--deep` the
- * gates of this machine run again on what is right.
+ * `verify`: reads every byte, reports each artifact and any-length graph, changes nothing; exit code 1 when one fails.
+ * With `--deep` the gates of this machine run again on the artifacts that are right.
  */
 export async function verify(name: string | undefined, options: VerifyOptions): Promise<void> {
   const context = openContext(options);

@@ -5,9 +5,8 @@ import { commitDense, isWholeDense } from '../../registry/dense-commit.js';
 import type { BuildLock } from '../../registry/lock.js';
 import type { ModelSpec } from '../../registry/models.js';
 import { recordRejection } from '../../registry/rejected.js';
-import { checkWritable, openStaging, type Staging, storeAccess } from '../../registry/staging.js';
+import { checkWritable, type Staging } from '../../registry/staging.js';
 import type { Rejected } from '../../schemas/generated/types.js';
-import { InterruptedError } from '../errors.js';
 import type { Context } from '../events.js';
 import { findGoldens } from '../goldens.js';
 import { lockArtifact } from '../lock.js';
@@ -16,6 +15,7 @@ import type { BuildOrder } from '../order.js';
 import { projectFacts } from '../project.js';
 import { isRefusal } from '../report.js';
 import { resolve } from '../stages/resolve.js';
+import { inStaging } from '../staging.js';
 import { Stopwatch } from '../stopwatch.js';
 import { emitDense } from './emit.js';
 import { type DenseCandidate, DenseRefusal, placeDense, proveDense } from './prove.js';
@@ -59,14 +59,10 @@ export async function buildDense(order: BuildOrder, context: Context): Promise<D
 }
 
 async function stagedBuild(order: BuildOrder, lock: BuildLock, watch: Stopwatch, context: Context) {
-  const staging = await openStaging(context.root, { model: order.model, bucket: ANY }, context.now());
+  const work = (staging: Staging): Promise<DenseReport> => runStages(order, staging, lock, watch, context);
   try {
-    const report = await storeAccess(context.root, () => runStages(order, staging, lock, watch, context));
-    await staging.remove();
-    return report;
+    return await inStaging({ model: order.model, bucket: ANY }, watch, context, work);
   } catch (error) {
-    if (error instanceof InterruptedError) await staging.abandon(watch.running ?? 'build');
-    else await staging.remove();
     if (isRefusal(error)) return reject(order.model, error, watch, context);
     throw error;
   }
