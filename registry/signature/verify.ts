@@ -1,4 +1,11 @@
-import { type SignedEntity, toSignedEntity, toTrustMaterial, VerificationError, Verifier } from '@sigstore/verify';
+import {
+  type SignedEntity,
+  type TrustMaterial,
+  toSignedEntity,
+  toTrustMaterial,
+  VerificationError,
+  Verifier,
+} from '@sigstore/verify';
 import type { SignatureIdentity, SignaturePolicy, SignatureStatement } from '../../schemas/generated/types.js';
 import { parseBundle } from './bundle.js';
 import { SignatureError } from './errors.js';
@@ -37,10 +44,27 @@ export function verifyBundle(
   policy: SignaturePolicy | undefined,
   where: string,
 ): Verified {
+  const material = toTrustMaterial(root);
+  try {
+    return verified(bytes, material, policy, where);
+  } catch (error) {
+    if (error instanceof SignatureError) throw error;
+    // Whatever a library throws here, a getter of a certificate's field too, it throws because of the bundle's bytes.
+    const isTold = error instanceof VerificationError;
+    throw invalid(isTold ? `${error.code}: ${error.message}` : 'its parts can not be read', where, error);
+  }
+}
+
+function verified(
+  bytes: Uint8Array,
+  material: TrustMaterial,
+  policy: SignaturePolicy | undefined,
+  where: string,
+): Verified {
   const bundle = parseBundle(bytes, where);
-  const { entity, identity, times } = verifySignature(() => toSignedEntity(bundle), root, where);
+  const entity = toSignedEntity(bundle);
+  const { subjectAlternativeName: name = '', extensions, oids = [] } = identityOf(entity, material, where);
   if (bundle.content.$case !== 'dsseEnvelope') throw invalid('it holds no statement', where, undefined);
-  const { subjectAlternativeName: name = '', extensions, oids = [] } = identity;
   const told = (number: number): string | null => {
     const found = oids.find(({ oid }) => oid?.id.join() === [...FULCIO, number].join());
     return found ? utf8String(found.value) : null;
@@ -48,7 +72,7 @@ export function verifyBundle(
   const signer = {
     identity: name,
     issuer: extensions?.issuer ?? '',
-    signed_at: new Date(Math.min(...times.map(Number))).toISOString(),
+    signed_at: new Date(Math.min(...timesOf(entity).map(Number))).toISOString(),
     log_index: entity.tlogEntries[0]!.logIndex,
     repository: told(EXTENSIONS.repository),
     commit: told(EXTENSIONS.commit),
@@ -58,18 +82,15 @@ export function verifyBundle(
   return { statement: parseStatement(bundle.content.dsseEnvelope.payload, where), signer };
 }
 
-function verifySignature(open: () => SignedEntity, root: TrustRoot, where: string) {
-  let entity: SignedEntity | undefined;
+/** The signer's identity by a signature that holds. Throws VerificationError, SignatureError SIGNATURE_EXPIRED. */
+function identityOf(entity: SignedEntity, material: TrustMaterial, where: string) {
   try {
-    entity = open();
-    const { identity } = new Verifier(toTrustMaterial(root)).verify(entity);
-    if (identity) return { entity, identity, times: timesOf(entity) };
+    const { identity } = new Verifier(material).verify(entity);
+    if (identity) return identity;
     throw new VerificationError({ code: 'CERTIFICATE_ERROR', message: 'no identity' });
   } catch (error) {
-    // Whatever else the library throws, it throws because of the bundle's bytes.
-    if (!(error instanceof VerificationError)) throw invalid('its parts can not be read', where, error);
-    if (error.code === 'CERTIFICATE_ERROR' && entity) refuseExpired(entity, where, error);
-    throw invalid(`${error.code}: ${error.message}`, where, error);
+    if (error instanceof VerificationError && error.code === 'CERTIFICATE_ERROR') refuseExpired(entity, where, error);
+    throw error;
   }
 }
 

@@ -37,12 +37,11 @@ function main(port: NonNullable<typeof parentPort>, order: WorkerOrder): void {
   let last = opened;
   const work = async (job: Job): Promise<void> => {
     const { signal } = jobs.set(job.id, new AbortController()).get(job.id)!;
-    try {
-      tell(await answer(models, job, signal));
-    } finally {
-      jobs.delete(job.id);
-      watch();
-    }
+    const message = await answer(models, job, signal);
+    jobs.delete(job.id);
+    // First what it did to the Neural Engine: whoever has the answer finds `/health` to agree with it.
+    watch();
+    tell(message);
   };
   port.on('message', (message: ToWorker) => {
     if (message.kind === 'cancel') jobs.get(message.id)?.abort();

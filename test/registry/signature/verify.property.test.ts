@@ -42,6 +42,19 @@ it('a bundle with any other byte is refused, or says the same', () => {
   );
 });
 
+it('a bundle with a certificate of which any byte is another is refused, or says the same', () => {
+  const { rawBytes } = JSON.parse(bundle).verificationMaterial.certificate as { rawBytes: string };
+  const whole = Buffer.from(rawBytes, 'base64');
+  for (let at = 0; at < whole.length; at += 1) {
+    for (const change of [0x01, 0x80, 0xff]) {
+      const bytes = Buffer.from(whole);
+      bytes[at]! ^= change;
+      const other = verify(Buffer.from(bundle.replace(rawBytes, bytes.toString('base64'))));
+      expect([undefined, text]).toContain(other);
+    }
+  }
+});
+
 it('a bundle with any other bytes in one of its parts is refused, or says the same', () => {
   const parts = [...bundle.matchAll(/"([A-Za-z0-9+/]{20,}={0,2})"/g)].map((match) => match[1]!);
   expect(parts.length).toBeGreaterThan(6);

@@ -1,3 +1,4 @@
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -59,20 +60,25 @@ describe('a server with the Neural Engine', () => {
     expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
+  /** A server whose laya-probe dies at its first request, and whose next one never gets ready. */
+  async function startedAndLost(change: Partial<ServeOptions> & Pick<ServeOptions, 'root'>) {
+    const first = join(folder(), 'first');
+    await writeFile(first, '');
+    const dies = probe({ faults: [{ at: 3, does: 'kill' }], gates: [{ at: 'hello', file: first }] });
+    const served = await started({ probe: dies, ...change });
+    await rm(first);
+    return served;
+  }
+  /** Down, or being started again already when this machine is slow. */
+  const LOST = { status: expect.stringMatching(/^(unavailable|warming)$/), reason: 'ane_runtime_unavailable' };
+
   it('goes on with the cpu when it is lost, and tells so', async () => {
-    const { url, lines } = await started({
-      root: await rooted([64]),
-      probe: probe({ faults: [{ at: 3, does: 'kill' }] }),
-    });
+    const { url, lines } = await startedAndLost({ root: await rooted([64]) });
     const lost = await ask(url, SHORT);
     expect([lost.status, codeIn(lost), lost.headers['retry-after']]).toEqual([503, 'DEVICE_UNAVAILABLE', '1']);
     const next = await ask(url, SHORT);
     expect(runtimeIn(next.text)).toMatchObject({ device: 'cpu', routing_reason: 'ane_runtime_unavailable' });
-    // Or being started again already, when this machine is slow.
-    expect(await aneOf(url)).toEqual({
-      status: expect.stringMatching(/^(unavailable|warming)$/),
-      reason: 'ane_runtime_unavailable',
-    });
+    expect(await aneOf(url)).toEqual(LOST);
     expect((await send(url, '/ready')).status).toBe(200);
     expect(lines.find(({ event }) => event === 'ane_changed')).toMatchObject({ level: 'warning', model: 'laya-tiny' });
   });
@@ -98,12 +104,8 @@ describe('a server with the Neural Engine', () => {
   });
 
   it('has nothing to fall back to when it was asked for alone', async () => {
-    const { url } = await started({
-      root: await rooted([64], ['artifacts']),
-      probe: probe({ faults: [{ at: 3, does: 'kill' }] }),
-      device: 'ane',
-    });
+    const { url } = await startedAndLost({ root: await rooted([64], ['artifacts']), device: 'ane' });
     expect(codeIn(await ask(url, SHORT))).toBe('DEVICE_UNAVAILABLE');
-    expect(await aneOf(url)).toMatchObject({ status: 'unavailable', reason: 'ane_runtime_unavailable' });
+    expect(await aneOf(url)).toEqual(LOST);
   });
 });
