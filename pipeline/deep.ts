@@ -7,7 +7,7 @@ import type { OpenedArtifact } from '../registry/read.js';
 import { checkProvenWith } from '../runtime/checkpoint-pins.js';
 import { LayaError } from '../schemas/errors.js';
 import type { Context } from './events.js';
-import { checkProfile } from './profile.js';
+import { checkProfile, hasPortableEvidence, isProvenHere } from './profile.js';
 import { proveParity } from './stages/parity.js';
 import { provePlacement } from './stages/place.js';
 import { type Resolved, resolve } from './stages/resolve.js';
@@ -32,8 +32,7 @@ export class DeepCheck {
     const { model, bucket } = artifact.key;
     const temp = await mkdtemp(join(tmpdir(), 'laya-deep-'));
     try {
-      const toolchain = await this.#measures(evidenceKind(artifact.manifest));
-      checkProfile(artifact.manifest, toolchain, artifact.folder);
+      const toolchain = await this.#toolchain(artifact);
       const resolved = await this.#resolve(model, toolchain);
       checkProvenWith(artifact, resolved.files);
       const candidate = { resolved, bucket, model: artifact.model, temp };
@@ -47,6 +46,17 @@ export class DeepCheck {
     } finally {
       await rm(temp, { recursive: true, force: true });
     }
+  }
+
+  /**
+   * What measures the manifest's own evidence, or where that was proven on another kind of machine, the portable evidence
+   * it has beside it. Throws ArtifactRevisionError PROFILE_MISMATCH when this machine can check neither.
+   */
+  async #toolchain({ manifest, folder }: OpenedArtifact): Promise<Toolchain> {
+    const own = await this.#measures(evidenceKind(manifest));
+    if (!isProvenHere(manifest, own) && hasPortableEvidence(manifest)) return this.#measures('portable');
+    checkProfile(manifest, own, folder);
+    return own;
   }
 
   /** The checkpoint and goldens of a model, found once for each toolchain. */

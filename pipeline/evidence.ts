@@ -1,4 +1,4 @@
-import { evidenceKind, proofsOf } from '../registry/evidence.js';
+import { evidenceKind, type Proof, proofsOf } from '../registry/evidence.js';
 import { isSameProfile, profileSlug } from '../registry/index/profile.js';
 import type { Manifest } from '../schemas/generated/types.js';
 import { fromPlain, type JsonObject } from '../schemas/json.js';
@@ -46,14 +46,31 @@ export function evidenceFields(verdict: Verdict): EvidenceFields {
  * same kind and profile. Everything else stays as it was.
  */
 export function withEvidence(record: JsonObject, manifest: Manifest, fields: EvidenceFields): JsonObject {
-  const others = proofsOf(manifest).filter(
-    (one) => evidenceKind(one) !== evidenceKind(fields) || !isSameProfile(one.platform, fields.platform),
-  );
+  const others = proofsOf(manifest).filter((one) => !isSameKind(one, fields));
   const changed = new Map(record);
   for (const [name, value] of Object.entries(fields)) changed.set(name, fromPlain(value));
   changed.delete('other_evidence');
-  const kept = others.map(({ evidence, placement, platform, parity }) => {
+  return withOthers(changed, others);
+}
+
+/**
+ * A manifest's record with what another manifest says about the same bytes, where it has no evidence of that kind and
+ * profile itself. About other bytes nothing is taken.
+ */
+export function withEvidenceOf(record: JsonObject, manifest: Manifest, other: Manifest): JsonObject {
+  if (other.integrity.artifact_sha256 !== manifest.integrity.artifact_sha256) return record;
+  const own = proofsOf(manifest);
+  const more = proofsOf(other).filter((one) => !own.some((mine) => isSameKind(mine, one)));
+  return withOthers(record, [...own.slice(1), ...more]);
+}
+
+const isSameKind = (a: Proof, b: Proof): boolean =>
+  evidenceKind(a) === evidenceKind(b) && isSameProfile(a.platform, b.platform);
+
+function withOthers(record: JsonObject, others: readonly Proof[]): JsonObject {
+  if (others.length === 0) return record;
+  const bare = others.map(({ evidence, placement, platform, parity }) => {
     return { ...(evidence ? { evidence } : {}), placement, platform, parity };
   });
-  return kept.length === 0 ? changed : changed.set('other_evidence', fromPlain(kept));
+  return new Map(record).set('other_evidence', fromPlain(bare));
 }

@@ -2,14 +2,18 @@ import { join } from 'node:path';
 import type { CommitOutcome } from '../registry/commit.js';
 import { commitSet, type StagedArtifact } from '../registry/commit-set.js';
 import { writeFileDurably } from '../registry/durable.js';
+import { readWhole } from '../registry/generation.js';
 import { installSet } from '../registry/install-set.js';
 import type { BuildLock } from '../registry/lock.js';
-import { COMPILED, MANIFEST } from '../registry/paths.js';
+import { type ArtifactKey, COMPILED, MANIFEST } from '../registry/paths.js';
+import { parseManifest } from '../registry/read.js';
 import { shareFiles } from '../registry/sharing.js';
 import type { Staging } from '../registry/staging.js';
 import { lookAt } from '../registry/stamps.js';
 import { checkProvenWith } from '../runtime/checkpoint-pins.js';
+import { type JsonObject, parseJson, stringifyJson } from '../schemas/json.js';
 import type { Context } from './events.js';
+import { withEvidenceOf } from './evidence.js';
 import { proveImport, reject } from './import.js';
 import { isRefusal } from './report.js';
 import { type Resolved, resolve } from './stages/resolve.js';
@@ -50,7 +54,8 @@ export async function proveAndRegister(
   let current: Unpacked | undefined;
   const prove = async (one: StagedArtifact, model: string): Promise<string> => {
     current = all[staged.indexOf(one)]!;
-    return proveOne(current, model, resolved, staging, watch, context);
+    const text = await proveOne(current, model, resolved, staging, watch, context);
+    return one.replace ? keepEvidence(text, one.key, context) : text;
   };
   const beforePublish = async (): Promise<void> => {
     for (const lock of locks) await lock.assertHeld();
@@ -80,4 +85,11 @@ async function proveOne(
   watch.startBucket(bucket);
   const { own: look } = await lookAt(model);
   return proveImport(unpacked, { resolved, bucket, model, temp: staging.temp }, look, watch, context);
+}
+
+/** A manifest with what the artifact whose place it takes was proven by, as far as that is about the same bytes. */
+async function keepEvidence(text: string, key: ArtifactKey, { root }: Context): Promise<string> {
+  const { value: previous } = await readWhole(root, key, async ({ manifest }) => manifest);
+  const record = withEvidenceOf(parseJson(text) as JsonObject, parseManifest(text, MANIFEST), previous);
+  return `${stringifyJson(record, 1)}\n`;
 }

@@ -8,12 +8,13 @@ import { findProblem, moveToQuarantine } from '../registry/quarantine.js';
 import { readArtifact } from '../registry/read.js';
 import { isTrusted } from '../registry/signature/policy.js';
 import type { Staging } from '../registry/staging.js';
-import type { SignatureIdentity } from '../schemas/generated/types.js';
+import type { Manifest, SignatureIdentity } from '../schemas/generated/types.js';
 import type { Context } from './events.js';
 import { proveAndRegister } from './fetch-prove.js';
 import { BUILD_HINT, checkProvable, openSource, profileChoice, type Source } from './fetch-source.js';
 import { explainHub } from './hub.js';
 import { lockArtifact } from './lock.js';
+import { profileText, servesHere } from './profile.js';
 import { authenticate, type Trust } from './stages/authenticate.js';
 import { download, sourceOf } from './stages/download.js';
 import type { Unpacked } from './stages/unpack.js';
@@ -28,7 +29,7 @@ export interface FetchOrder extends Source {
   readonly buckets: readonly number[] | undefined;
   /** Slug of the profile in place of this machine's. */
   readonly profile?: string;
-  /** Also fetch what is registered and whole, and take its place. */
+  /** Also fetch what is registered, whole and of use here, and take its place. */
   readonly force: boolean;
   /** Also take what was proven on another kind of machine: `profile`'s, or portable ones. */
   readonly revalidate?: boolean;
@@ -66,8 +67,8 @@ export interface FetchReport {
 
 /**
  * Index -> select -> download -> resolve -> place and parity of all -> registered, all or none (protocol §12.3). What is
- * registered and passes a full verification stays without `force`; what does not goes to quarantine first. Throws
- * HubError, IndexError, ArchiveError, Artifact*Error, StoreError; nothing is registered then.
+ * registered, passes a full verification and serves here stays without `force`; what fails the verification goes to
+ * quarantine first. Throws HubError, IndexError, ArchiveError, Artifact*Error, StoreError; nothing is registered then.
  */
 export async function fetchArtifacts(order: FetchOrder, hub: HubAccess, context: Context): Promise<FetchReport> {
   const watch = new Stopwatch(context);
@@ -109,16 +110,18 @@ interface Missing {
 }
 
 /** Rows of what may stay, and what has to be fetched. A corrupt copy is in quarantine afterwards. */
-async function inspect({ model, force, trust }: FetchOrder, buckets: readonly number[], { root, now, emit }: Context) {
+async function inspect(order: FetchOrder, buckets: readonly number[], context: Context) {
+  const { model, force } = order;
+  const { root, now, emit } = context;
   const rows: FetchRow[] = [];
   const missing: Missing[] = [];
   for (const bucket of buckets) {
     const key = { model, bucket };
     const folder = await locateArtifact(root, key);
     const problem = folder === undefined ? undefined : await findProblem(root, key);
-    const signature = folder !== undefined && !problem && trust ? await signerOf(key, folder, trust) : undefined;
-    if (folder !== undefined && !problem && !force && (!trust || signature)) {
-      rows.push({ bucket, outcome: 'already-registered', path: folder, ...(signature ? { signature } : {}) });
+    const row = folder === undefined || problem || force ? undefined : await keptRow(key, folder, order, context);
+    if (row) {
+      rows.push(row);
       continue;
     }
     if (problem) {
@@ -130,10 +133,32 @@ async function inspect({ model, force, trust }: FetchOrder, buckets: readonly nu
   return { rows, missing };
 }
 
-/** The trusted signer that a registered artifact's manifest names; undefined where it names none. */
-async function signerOf(key: ArtifactKey, folder: string, { policy }: Trust): Promise<SignatureIdentity | undefined> {
+/** The row of a whole artifact that may stay: it serves here, and who signed it is trusted where that is asked for. */
+async function keptRow(
+  key: ArtifactKey,
+  folder: string,
+  { toolchain, trust }: FetchOrder,
+  { emit }: Context,
+): Promise<FetchRow | undefined> {
+  const { bucket } = key;
   const { manifest } = await readArtifact(key, folder);
-  const { signature } = (manifest.imported ?? {}) as { signature?: SignatureIdentity };
+  if (!servesHere(manifest, toolchain)) {
+    emit({
+      kind: 'skipped',
+      bucket,
+      reason: `what is registered was proven on ${profileText(manifest)}; looking for another`,
+    });
+    return undefined;
+  }
+  const row: FetchRow = { bucket, outcome: 'already-registered', path: folder };
+  if (!trust) return row;
+  const signature = signerOf(manifest, trust);
+  return signature && { ...row, signature };
+}
+
+/** The trusted signer that a registered artifact's manifest names; undefined where it names none. */
+function signerOf({ imported }: Manifest, { policy }: Trust): SignatureIdentity | undefined {
+  const { signature } = (imported ?? {}) as { signature?: SignatureIdentity };
   if (!signature || !isTrusted(policy, signature)) return undefined;
   return { identity: signature.identity, issuer: signature.issuer };
 }

@@ -1,5 +1,5 @@
 import { ArtifactRevisionError } from '../registry/errors.js';
-import { evidenceKind } from '../registry/evidence.js';
+import { evidenceKind, proofsOf } from '../registry/evidence.js';
 import { isSameProfile } from '../registry/index/profile.js';
 import type { Manifest, Platform } from '../schemas/generated/types.js';
 import type { Toolchain } from './toolchain/toolchain.js';
@@ -10,6 +10,13 @@ export function isProvenHere(manifest: Manifest, toolchain: Toolchain): boolean 
     evidenceKind(manifest) === toolchain.kind && isSameProfile(manifest.platform, profileHere(manifest, toolchain))
   );
 }
+
+/** True when the evidence lets this machine use the artifact: portable evidence of any rank, Apple's as the manifest's own. */
+export const servesHere = (manifest: Manifest, toolchain: Toolchain): boolean =>
+  toolchain.kind === 'portable' ? hasPortableEvidence(manifest) : isProvenHere(manifest, toolchain);
+
+export const hasPortableEvidence = (manifest: Manifest): boolean =>
+  proofsOf(manifest).some((proof) => evidenceKind(proof) === 'portable');
 
 const profileHere = ({ platform }: Manifest, toolchain: Toolchain): Platform =>
   toolchain.platform(platform.coremltools ?? 'unknown');

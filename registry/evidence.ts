@@ -4,7 +4,7 @@ import { ArtifactIntegrityError, ArtifactParityError } from './errors.js';
 type Kind = 'portable' | 'apple';
 
 /** Evidence as a manifest has it, of the artifact or among `other_evidence`. */
-type Proof = Pick<Manifest, 'evidence' | 'placement' | 'platform' | 'parity'>;
+export type Proof = Pick<Manifest, 'evidence' | 'placement' | 'platform' | 'parity'>;
 
 /** An artifact without an evidence record is the Python runtime's, which has Apple evidence only. */
 export const evidenceKind = ({ evidence }: Pick<Manifest, 'evidence'>): Kind => evidence?.kind ?? 'apple';

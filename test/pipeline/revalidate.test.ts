@@ -203,6 +203,46 @@ describe('fetch on a new Mac', () => {
   });
 });
 
+describe('fetch where something is registered', () => {
+  const fetched = async (root: string, toolchain: Toolchain) => {
+    const context = hubContext(hub, root);
+    const { rows } = await fetchArtifacts(fetchOrder({ toolchain }), await quickHub(context), context);
+    return { rows, events: context.events };
+  };
+  const kindsOf = ({ evidence, other_evidence: others = [] }: Manifest) =>
+    [evidence, ...others.map((one) => one.evidence)].map((one) => one?.kind);
+
+  it('brings what this Mac needs in place of what was proven elsewhere, and keeps evidence about the same bytes', async () => {
+    hub.reset();
+    hub.repository(REPO).commit(filesOf(await prebuiltFrom(appleShop(), [64])));
+    const [root, toolchain] = [folder(), await ready()];
+    await registerLayaTiny(root, [64]);
+    const { rows, events } = await fetched(root, toolchain);
+    expect(rows).toMatchObject([{ bucket: 64, outcome: 'registered' }]);
+    expect(events).toContainEqual({ kind: 'skipped', bucket: 64, reason: expect.stringContaining('portable') });
+    expect(kindsOf(await manifestOf(root))).toEqual(['apple', 'portable']);
+    hub.arrivals.length = 0;
+    // Either kind of machine has what it needs now.
+    for (const here of [toolchain, portableToolchain()])
+      expect((await fetched(root, here)).rows).toMatchObject([{ outcome: 'already-registered' }]);
+    expect(hub.log()).toEqual([]);
+  });
+
+  it('leaves it as it was when nothing is published for this Mac, or a gate refuses what is', async () => {
+    hub.reset();
+    const root = folder();
+    await registerLayaTiny(root, [64]);
+    const before = await manifestOf(root);
+    hub.repository(REPO).commit(filesOf(await prebuiltFrom(portableShop(), [64])));
+    expect((await errorOf(fetched(root, await ready()))).code).toBe('ARTIFACT_MISSING');
+    hub.repository(REPO).commit(filesOf(await prebuiltFrom(appleShop(), [64])));
+    expect((await fetched(root, await ready({ onCpu: ['gelu'] }))).rows).toMatchObject([
+      { outcome: 'rejected', code: 'PLACEMENT_REFUSED' },
+    ]);
+    expect(await manifestOf(root)).toEqual(before);
+  });
+});
+
 describe('the command line', () => {
   it('needs a Mac for the apple toolchain', async () => {
     const env = { LAYA_APPLE_CACHE: folder() };
