@@ -5,8 +5,9 @@ import type { Checkpoint } from '../../runtime/checkpoint.js';
 import { encodeOnnxModel, type OnnxInitializer, type OnnxValueInfo } from '../../runtime/mil/onnx-proto.js';
 import { TensorFile } from '../../runtime/safetensors.js';
 import { denseGraph } from './graph.js';
+import type { WeightTensor } from './nodes.js';
 
-/** Data starts on page boundaries, so that the file can be mapped. */
+/** A weight starts on a page boundary, so that the file can be mapped. */
 const ALIGNMENT = 4096;
 
 const INPUTS: readonly OnnxValueInfo[] = [
@@ -22,16 +23,17 @@ const INPUTS: readonly OnnxValueInfo[] = [
  * Throws CheckpointError for weights that can't be read.
  */
 export async function emitDense(checkpoint: Checkpoint, folder: string): Promise<Record<string, number>> {
-  const { nodes, weights, constants } = denseGraph(checkpoint);
+  const { nodes, weights, views, constants } = denseGraph(checkpoint);
+  const offsets = new Map<WeightTensor, number>();
   let end = 0;
-  const placed = weights.map(({ name, dims }) => {
+  for (const weight of weights) {
     const offset = Math.ceil(end / ALIGNMENT) * ALIGNMENT;
-    const length = 4 * dims.reduce((product, dim) => product * dim, 1);
-    end = offset + length;
-    return { name, dims, offset, length };
-  });
-  const initializers = placed.map(({ name, dims, offset, length }): OnnxInitializer => {
-    return { name, dtype: 'float32', dims, data: { location: DENSE_DATA, offset, length } };
+    offsets.set(weight, offset);
+    end = offset + bytesOf(weight.dims);
+  }
+  const initializers = views.map(({ name, dims, of, firstRow }): OnnxInitializer => {
+    const offset = offsets.get(of)! + firstRow * bytesOf(of.dims.slice(1));
+    return { name, dtype: 'float32', dims, data: { location: DENSE_DATA, offset, length: bytesOf(dims) } };
   });
   const outputs: OnnxValueInfo[] = [
     { name: 'logits', dtype: 'float32', dims: ['rows', 'options'] },
@@ -41,15 +43,17 @@ export async function emitDense(checkpoint: Checkpoint, folder: string): Promise
   const all = [...initializers, ...constants];
   const bytes = encodeOnnxModel({ graphName: 'dense-any', nodes, initializers: all, inputs: INPUTS, outputs });
   await writeFile(join(folder, DENSE_MODEL), bytes, { flag: 'wx', mode: 0o644 });
-  await writeWeights(checkpoint, placed, join(folder, DENSE_DATA));
+  await writeWeights(checkpoint, offsets, join(folder, DENSE_DATA));
   const operations = new Map<string, number>();
   for (const { op } of nodes) operations.set(op, (operations.get(op) ?? 0) + 1);
   return Object.fromEntries([...operations].sort());
 }
 
+const bytesOf = (dims: readonly number[]): number => 4 * dims.reduce((product, dim) => product * dim, 1);
+
 async function writeWeights(
   checkpoint: Checkpoint,
-  placed: readonly { name: string; dims: readonly number[]; offset: number }[],
+  offsets: ReadonlyMap<WeightTensor, number>,
   path: string,
 ): Promise<void> {
   const weights = await TensorFile.open(checkpoint.files.get('model.safetensors')!);
@@ -58,7 +62,7 @@ async function writeWeights(
     throw error;
   });
   try {
-    for (const { name, dims, offset } of placed) await writeFully(out, await weights.read(name, dims), offset);
+    for (const [{ name, dims }, offset] of offsets) await writeFully(out, await weights.read(name, dims), offset);
   } finally {
     await out.close();
     await weights.close();

@@ -1,6 +1,6 @@
 import type { AgentConfig, EncoderConfig, LayerKind } from '../../runtime/checkpoint-config.js';
 import { HOST_TENSORS } from '../../runtime/checkpoint-tensors.js';
-import { DenseNodes } from './nodes.js';
+import { DenseNodes, type Rows } from './nodes.js';
 
 /** What the graph is made of: a checkpoint's configurations. */
 export interface DenseConfig {
@@ -26,7 +26,7 @@ const HEAD_SIZE = 64;
 export function denseGraph({ agent, encoder }: DenseConfig): DenseNodes {
   const g = new DenseNodes();
   const { hidden: d } = encoder;
-  const masks = attentionBiases(g, encoder);
+  const masks = attentionMasks(g, encoder);
   const rope = ropeTables(g, encoder, agent.maxLen);
 
   g.enter('encoder.embeddings');
@@ -35,63 +35,87 @@ export function denseGraph({ agent, encoder }: DenseConfig): DenseNodes {
   for (const [i, kind] of encoder.layerKinds.entries()) h = encoderLayer(g, h, i, masks[kind], rope[kind], encoder);
   g.enter('encoder.final_norm');
   h = norm(g, h, 'encoder.final_norm', encoder);
-  g.publish(meanOfTokens(g, h), 'pooled');
+  g.publish(meanOfTokens(g, h, masks.isToken), 'pooled');
 
   g.enter('type_emb');
   const types = g.node('Gather', [g.weight(HOST_TENSORS.types, [3, d]), 'types']);
   h = g.node('Add', [h, g.node('Unsqueeze', [types, g.int64([1])])]);
-  for (let j = 0; j < agent.headLayers; j++) h = headLayer(g, h, `head.layers.${j}`, masks.full_attention, d);
+  const every = { bias: masks.full_attention, of: (state: string) => state };
+  const asked = askedRows(g, masks.tokens);
+  const last = agent.headLayers - 1;
+  for (let j = 0; j <= last; j++) h = headLayer(g, h, `head.layers.${j}`, j === last ? asked : every, d);
+  if (last < 0) h = asked.of(h);
 
   g.enter('scorer');
-  const indices = g.node('Unsqueeze', ['markers', g.int64([2])]);
-  const marked = g.node('GatherND', [h, indices], { batch_dims: { int: 1 } });
-  const normed = affineNorm(g, marked, 'scorer.0', d);
-  const inner = g.node('Gelu', [linear(g, normed, 'scorer.1', d, d)]);
-  g.publish(g.node('Squeeze', [linear(g, inner, 'scorer.3', d, 1), g.int64([2])]), 'logits');
+  const inner = g.node('Gelu', [linear(g, affineNorm(g, h, 'scorer.0', d), 'scorer.1', d, d)]);
+  const scores = g.node('Squeeze', [linear(g, inner, 'scorer.3', d, 1), g.int64([2])]);
+  g.publish(g.node('Slice', [scores, g.int64([1]), g.int64([MAX_INT32]), g.int64([1])]), 'logits');
   g.publish(g.node('Gather', [h, g.int64(0)], { axis: { int: 1 } }), 'cls');
   return g;
 }
 
+const MAX_INT32 = 2 ** 31 - 1;
+
+/** The rows of a state that a layer gives, and what its attention adds to their scores. */
+interface Asked {
+  readonly bias: string;
+  readonly of: (state: string) => string;
+}
+
+/** The first token and the markers, (B,1+K): nothing else is read after the last layer. */
+function askedRows(g: DenseNodes, tokens: string): Asked {
+  g.enter('asked');
+  const positions = g.node('Pad', ['markers', g.int64([0, 1, 0, 0])]);
+  const indices = g.node('Unsqueeze', [positions, g.int64([2])]);
+  const shape = g.node('Concat', [g.int64([1, 1]), lengthOf(g, positions), lengthOf(g, 'ids')], { axis: { int: 0 } });
+  return {
+    bias: g.node('Expand', [tokens, shape]),
+    of: (state) => g.node('GatherND', [state, indices], { batch_dims: { int: 1 } }),
+  };
+}
+
+/** Size of the second dimension, (1). */
+const lengthOf = (g: DenseNodes, value: string): string => g.node('Shape', [value], { start: { int: 1 } });
+
 /** The mean over each row's own tokens, (B,d): a product with weights that are 0 beyond its length. */
-function meanOfTokens(g: DenseNodes, h: string): string {
+function meanOfTokens(g: DenseNodes, h: string, isToken: string): string {
   g.enter('pooled');
-  const lengths = g.node('Unsqueeze', ['lengths', g.int64([1])]);
-  const end = g.node('Gather', [g.node('Shape', ['ids']), g.int64(1)]);
-  const isToken = g.node('Less', [g.node('Range', [g.int64(0), end, g.int64(1)]), lengths]);
-  const ones = g.node('Cast', [isToken], FLOAT);
-  const shares = g.node('Div', [ones, g.node('Cast', [lengths], FLOAT)]);
-  return g.node('Squeeze', [g.node('MatMul', [g.node('Unsqueeze', [shares, g.int64([1])]), h]), g.int64([1])]);
+  const ones = g.node('Cast', [g.node('Squeeze', [isToken, g.int64([1])])], FLOAT);
+  const lengths = g.node('Cast', [g.node('Unsqueeze', ['lengths', g.int64([1, 2])])], FLOAT);
+  const sums = g.node('MatMul', [g.node('Div', [ones, lengths]), h]);
+  return g.node('Squeeze', [sums, g.int64([1])]);
 }
 
 /** float32, as Cast names it. */
 const FLOAT = { to: { int: 1 } };
 
+interface Masks extends Record<LayerKind, string> {
+  /** Which places are a row's own, (B,1,1,L) bool. */
+  readonly isToken: string;
+  /** Added to the scores of these and of others, (B,1,1,L). */
+  readonly tokens: string;
+}
+
 /** Added to the scores (B,1,L or 1,L): padding is never seen, and by sliding layers nothing outside the window. */
-function attentionBiases(g: DenseNodes, { window }: EncoderConfig): Record<LayerKind, string> {
+function attentionMasks(g: DenseNodes, { window }: EncoderConfig): Masks {
   g.enter('mask');
-  const [zero, one] = [g.int64(0), g.int64(1)];
-  const length = g.node('Gather', [g.node('Shape', ['ids']), one]);
-  const positions = g.node('Range', [zero, length, one]);
-  const lengths = g.node('Unsqueeze', ['lengths', g.int64([1])]);
-  const isToken = g.node('Unsqueeze', [g.node('Less', [positions, lengths]), g.int64([1, 2])]);
-  const queries = g.node('Unsqueeze', [positions, g.int64([1])]);
-  const distances = g.node('Abs', [g.node('Sub', [queries, positions])]);
+  const size = lengthOf(g, 'ids');
+  const positions = g.node('Range', [g.int64(0), g.node('Squeeze', [size]), g.int64(1)]);
+  const isToken = g.node('Less', [positions, g.node('Unsqueeze', ['lengths', g.int64([1, 2, 3])])]);
+  const distances = g.node('Abs', [g.node('Sub', [g.node('Unsqueeze', [positions, g.int64([1])]), positions])]);
   const isNear = g.node('LessOrEqual', [distances, g.int64(window)]);
   const [seen, blocked] = [
     g.float32('seen', [], Float32Array.of(0)),
     g.float32('blocked', [], Float32Array.of(BLOCKED)),
   ];
-  const square = g.node('Concat', [g.int64([1]), g.int64([1]), ...twice(g.node('Unsqueeze', [length, g.int64([0])]))], {
-    axis: { int: 0 },
-  });
-  const full = g.node('Expand', [g.node('Where', [isToken, seen, blocked]), square]);
+  const tokens = g.node('Where', [isToken, seen, blocked]);
   return {
-    full_attention: full,
+    isToken,
+    tokens,
+    full_attention: g.node('Expand', [tokens, g.node('Concat', [g.int64([1, 1]), size, size], { axis: { int: 0 } })]),
     sliding_attention: g.node('Where', [g.node('And', [isToken, isNear]), seen, blocked]),
   };
 }
-
-const twice = (name: string): string[] => [name, name];
 
 interface RopeTables {
   readonly cos: string;
@@ -132,29 +156,39 @@ function encoderLayer(
   const name = `encoder.layers.${index}`;
   g.enter(name);
   const before = index === 0 ? h : norm(g, h, `${name}.attn_norm`, encoder);
-  const [q, k, v] = g.outputs('Split', [matmul(g, before, `${name}.attn.Wqkv`, d, 3 * d)], 3, thirds(3)) as Three;
-  const rotated = [q, k].map((one) => g.node('RotaryEmbedding', [one, g.int64([0]), rope.cos, rope.sin]));
-  const mixed = attention(g, [rotated[0]!, rotated[1]!, v], bias, heads);
-  const middle = g.node('Add', [h, matmul(g, mixed, `${name}.attn.Wo`, d, d)]);
-  const wide = matmul(g, norm(g, middle, `${name}.mlp_norm`, encoder), `${name}.mlp.Wi`, d, 2 * intermediate);
-  const [value, gate] = g.outputs('Split', [wide], 2, thirds(2)) as [string, string];
+  const [q, k, v] = parts(3, d).map((rows) => matmul(g, before, `${name}.attn.Wqkv.weight`, [3 * d, d], rows)) as Three;
+  const [turnedQ, turnedK] = [q, k].map((one) =>
+    g.node('RotaryEmbedding', [one, g.int64([0]), rope.cos, rope.sin]),
+  ) as Two;
+  const mixed = attention(g, [turnedQ, turnedK, v], bias, heads);
+  const middle = g.node('Add', [h, matmul(g, mixed, `${name}.attn.Wo.weight`, [d, d])]);
+  const normed = norm(g, middle, `${name}.mlp_norm`, encoder);
+  const [value, gate] = parts(2, intermediate).map((rows) =>
+    matmul(g, normed, `${name}.mlp.Wi.weight`, [2 * intermediate, d], rows),
+  ) as Two;
   const gated = g.node('Mul', [g.node('Gelu', [value]), gate]);
-  return g.node('Add', [middle, matmul(g, gated, `${name}.mlp.Wo`, intermediate, d)]);
+  return g.node('Add', [middle, matmul(g, gated, `${name}.mlp.Wo.weight`, [d, intermediate])]);
 }
 
+type Two = [string, string];
 type Three = [string, string, string];
 
-const thirds = (parts: number) => ({ axis: { int: -1 }, num_outputs: { int: parts } });
+/** First row and end of each of `count` parts of a weight. One product for each part needs no copy of its result. */
+const parts = (count: number, size: number): Rows[] =>
+  Array.from({ length: count }, (_, i) => [i * size, (i + 1) * size]);
 
-function headLayer(g: DenseNodes, h: string, name: string, bias: string, d: number): string {
+function headLayer(g: DenseNodes, h: string, name: string, asked: Asked, d: number): string {
   g.enter(name);
   const before = affineNorm(g, h, `${name}.norm1`, d);
-  const projected = biased(g, before, `${name}.self_attn.in_proj_weight`, `${name}.self_attn.in_proj_bias`, d, 3 * d);
-  const parts = g.outputs('Split', [projected], 3, thirds(3)) as Three;
-  const mixed = attention(g, parts, bias, Math.max(1, Math.floor(d / HEAD_SIZE)));
-  const middle = g.node('Add', [h, linear(g, mixed, `${name}.self_attn.out_proj`, d, d)]);
-  const inner = linear(g, affineNorm(g, middle, `${name}.norm2`, d), `${name}.linear1`, d, 4 * d);
-  return g.node('Add', [middle, linear(g, g.node('Relu', [inner]), `${name}.linear2`, 4 * d, d)]);
+  const attn = `${name}.self_attn`;
+  const [q, k, v] = parts(3, d).map((rows, i) => {
+    const product = matmul(g, i === 0 ? asked.of(before) : before, `${attn}.in_proj_weight`, [3 * d, d], rows);
+    return g.node('Add', [product, g.weight(`${attn}.in_proj_bias`, [3 * d], rows)]);
+  }) as Three;
+  const mixed = attention(g, [q, k, v], asked.bias, Math.max(1, Math.floor(d / HEAD_SIZE)));
+  const middle = g.node('Add', [asked.of(h), linear(g, mixed, `${attn}.out_proj`, d, d)]);
+  const inner = g.node('Relu', [linear(g, affineNorm(g, middle, `${name}.norm2`, d), `${name}.linear1`, d, 4 * d)]);
+  return g.node('Add', [middle, linear(g, inner, `${name}.linear2`, 4 * d, d)]);
 }
 
 /** Scores times head size^-0.5, the bias, softmax, values; all heads at once. */
@@ -177,15 +211,12 @@ function affineNorm(g: DenseNodes, h: string, name: string, d: number): string {
   });
 }
 
-/** The weight stays as the checkpoint has it, (outputs, inputs). */
-function matmul(g: DenseNodes, h: string, name: string, inputs: number, outputs: number, weight?: string): string {
-  return g.node('FusedMatMul', [h, g.weight(weight ?? `${name}.weight`, [outputs, inputs])], { transB: { int: 1 } });
+/** The weight stays as the checkpoint has it, (outputs, inputs); or some of its rows. */
+function matmul(g: DenseNodes, h: string, name: string, dims: readonly number[], rows?: Rows): string {
+  return g.node('FusedMatMul', [h, g.weight(name, dims, rows)], { transB: { int: 1 } });
 }
 
 function linear(g: DenseNodes, h: string, name: string, inputs: number, outputs: number): string {
-  return biased(g, h, `${name}.weight`, `${name}.bias`, inputs, outputs);
-}
-
-function biased(g: DenseNodes, h: string, weight: string, bias: string, inputs: number, outputs: number): string {
-  return g.node('Add', [matmul(g, h, '', inputs, outputs, weight), g.weight(bias, [outputs])]);
+  const product = matmul(g, h, `${name}.weight`, [outputs, inputs]);
+  return g.node('Add', [product, g.weight(`${name}.bias`, [outputs])]);
 }

@@ -1,9 +1,18 @@
 import type { OnnxAttribute, OnnxDtype, OnnxNode } from '../../runtime/mil/onnx-proto.js';
 
-/** A float32 weight of the checkpoint by its name there, as the graph's initializer of the same name. */
+/** A float32 weight of the checkpoint by its name there. */
 export interface WeightTensor {
   readonly name: string;
   readonly dims: readonly number[];
+}
+
+/** First row of a weight that is meant, and the row after the last one. */
+export type Rows = readonly [from: number, end: number];
+
+/** An initializer over a weight's bytes: all of it, or some of its rows. */
+export interface WeightView extends WeightTensor {
+  readonly of: WeightTensor;
+  readonly firstRow: number;
 }
 
 /** A constant that is computed; its bytes are little-endian. */
@@ -15,13 +24,14 @@ export interface SmallTensor extends WeightTensor {
 type Attributes = Readonly<Record<string, OnnxAttribute>>;
 
 /** Operators of ONNX Runtime's own set. */
-const CONTRIB: ReadonlySet<string> = new Set(['FusedMatMul', 'RotaryEmbedding', 'MultiHeadAttention']);
+const CONTRIB: ReadonlySet<string> = new Set(['FusedMatMul', 'MultiHeadAttention', 'RotaryEmbedding']);
 
 /** Collects the nodes, weights and constants of one graph; names tell the layer and the operator. */
 export class DenseNodes {
   readonly nodes: OnnxNode[] = [];
-  readonly weights: WeightTensor[] = [];
+  readonly views: WeightView[] = [];
   readonly constants: SmallTensor[] = [];
+  private readonly stored = new Map<string, WeightTensor>();
   private readonly known = new Set<string>();
   private readonly counts = new Map<string, number>();
   private scope = 'graph';
@@ -31,21 +41,20 @@ export class DenseNodes {
     this.scope = scope;
   }
 
-  /** Adds a node and returns the names of its outputs. */
-  outputs(op: string, inputs: readonly string[], count: number, attributes: Attributes = {}): string[] {
+  /** The weights that the graph reads, each once, in the order in which it first does. */
+  get weights(): readonly WeightTensor[] {
+    return [...this.stored.values()];
+  }
+
+  /** Adds a node and returns the name of its output. */
+  node(op: string, inputs: readonly string[], attributes: Attributes = {}): string {
     const base = `${this.scope}/${op}`;
     const number = (this.counts.get(base) ?? 0) + 1;
     this.counts.set(base, number);
     const name = number === 1 ? base : `${base}.${number}`;
-    const outputs = Array.from({ length: count }, (_, i) => (count === 1 ? name : `${name}:${i}`));
     const domain = CONTRIB.has(op) ? { domain: 'com.microsoft' } : {};
-    this.nodes.push({ op, ...domain, name, inputs, outputs, attributes });
-    return outputs;
-  }
-
-  /** Adds a node with one output and returns its name. */
-  node(op: string, inputs: readonly string[], attributes: Attributes = {}): string {
-    return this.outputs(op, inputs, 1, attributes)[0]!;
+    this.nodes.push({ op, ...domain, name, inputs, outputs: [name], attributes });
+    return name;
   }
 
   /** Gives the graph an output of this name. */
@@ -53,11 +62,16 @@ export class DenseNodes {
     this.nodes.push({ op: 'Identity', name: `${name}/Identity`, inputs: [value], outputs: [name], attributes: {} });
   }
 
-  /** A weight of the checkpoint. */
-  weight(name: string, dims: readonly number[]): string {
-    if (!this.known.has(name)) this.weights.push({ name, dims });
-    this.known.add(name);
-    return name;
+  /** A weight of the checkpoint, or some of its rows. */
+  weight(name: string, dims: readonly number[], rows: Rows = [0, dims[0]!]): string {
+    const of = this.stored.get(name) ?? { name, dims };
+    this.stored.set(name, of);
+    const [firstRow, end] = rows;
+    const count = end - firstRow;
+    const view = count === dims[0] ? name : `${name}[${firstRow}:${end}]`;
+    if (!this.known.has(view)) this.views.push({ name: view, dims: [count, ...dims.slice(1)], of, firstRow });
+    this.known.add(view);
+    return view;
   }
 
   /** A one-dimensional int64 constant, or a scalar. */

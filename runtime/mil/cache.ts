@@ -18,7 +18,7 @@ export interface CachePlace {
  * Changes whenever the same program translates to other values, so that older copies are not used. The graph itself
  * is compared byte by byte.
  */
-export const TRANSLATOR_VERSION = 1;
+export const TRANSLATOR_VERSION = 2;
 
 const MODEL_FILE = 'model.onnx';
 /** How the model names its data file. */

@@ -131,4 +131,4 @@ export class OnnxGraph {
   }
 }
 
-const CONTRIB_OPS: ReadonlySet<string> = new Set(['FusedMatMul']);
+const CONTRIB_OPS: ReadonlySet<string> = new Set(['FusedMatMul', 'MultiHeadAttention', 'RotaryEmbedding']);

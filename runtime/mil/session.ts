@@ -81,6 +81,12 @@ function sessionOptions(options: LoadOptions): Settings {
   };
 }
 
+/** Large weights are used where they are mapped: processes share them, and no time goes into copies of them. */
+const mapped = (settings: Settings): Settings => ({
+  ...settings,
+  extra: { session: { ...(settings.extra?.session as object), disable_prepacking: '1' } },
+});
+
 class OrtModel implements LoadedModel {
   readonly translation: Translation;
   readonly precision: Precision;
@@ -220,7 +226,7 @@ export async function loadMlmodelc(dir: string, options: LoadOptions = {}): Prom
       return new OrtModel(translation, ort, session, undefined);
     }
     const cache = fuse ? (options.cache ?? null) : null;
-    const { session, temporary } = await createMapped(ort, dir, translation, cache, settings);
+    const { session, temporary } = await createMapped(ort, dir, translation, cache, mapped(settings));
     return new OrtModel(translation, ort, session, temporary);
   } finally {
     files.close();

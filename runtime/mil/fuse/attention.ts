@@ -79,7 +79,7 @@ function matchScores(links: Links, value: Value): Pick<Head, 'q' | 'k' | 'parts'
   return { q, k, parts: [...q.parts, ...k.parts, transpose, product] };
 }
 
-/** Scores times a constant, or as they are. */
+/** Scores times a constant other than 0, or as they are. */
 function matchScaled(links: Links, value: Value): Omit<Head, 'v' | 'mask'> | undefined {
   const plain = matchScores(links, value);
   if (plain) return { ...plain, scale: 1 };
@@ -88,7 +88,7 @@ function matchScaled(links: Links, value: Value): Omit<Head, 'v' | 'mask'> | und
     const single = factor.constant && elementCount(factor.shape) === 1;
     const matched = single ? matchScores(links, scores) : undefined;
     const scale = matched && operandNumbers(mul as Step, factor === operandValue(mul as Step, 'x') ? 'x' : 'y')?.[0];
-    if (matched && scale !== undefined) return { ...matched, scale, parts: [...matched.parts, mul as Step] };
+    if (matched && scale) return { ...matched, scale, parts: [...matched.parts, mul as Step] };
   }
   return undefined;
 }

@@ -1,45 +1,37 @@
-import { constantElements, derivedConstant } from '../constants.js';
+import type { Constant } from '../constants.js';
 import type { OnnxGraph } from '../onnx-graph.js';
 import { type Forms, matrixDims, type Value } from '../values.js';
-import type { AttentionStep, FusedStep, NormStep, Rotation } from './plan.js';
+import type { AttentionStep, FusedStep, NormStep } from './plan.js';
 
-/** Both sine factors of a rotation, [2, D/2, L]: minus the sine for the left half, the sine for the right one. */
-function signedSines(graph: OnnxGraph, { sin }: Rotation): string {
-  const shape = [2, sin.shape[1] as number, sin.shape[3] as number];
-  const signed = derivedConstant('fp32', shape, `signed(${sin.key})`, () => {
-    const values = constantElements(sin);
-    return Float32Array.from([...values].map((value) => -value).concat(...values));
-  });
-  return graph.constant(signed);
+/** A table of a rotation, [L, D/2]. */
+function table(graph: OnnxGraph, constant: Constant): string {
+  return graph.transposedConstant(constant, constant.shape[1] as number, constant.shape[3] as number);
 }
 
-/** The channels as heads, [heads, D, L], each rotated: `x * cos + halves swapped * signed sine`. */
-function headsOf(graph: OnnxGraph, forms: Forms, value: Value, heads: number, rotation: Rotation | undefined): string {
+/** Queries, keys or values of all heads, [1, L, heads * D]. */
+function sequenceOf(graph: OnnxGraph, forms: Forms, value: Value): string {
   const [channels, length] = matrixDims(value);
-  const width = channels / heads;
-  const rows = forms.get(value, 'rows');
-  if (!rotation) return graph.node('Reshape', [rows, graph.int64([heads, width, length])]);
-  const halves = graph.node('Reshape', [rows, graph.int64([heads, 2, width / 2, length])]);
-  const swapped = graph.node('Gather', [halves, graph.int64([1, 0])], { axis: { int: 1 } });
-  const turned = graph.node('Add', [
-    graph.node('Mul', [halves, graph.constant(rotation.cos, [width / 2, length])]),
-    graph.node('Mul', [swapped, signedSines(graph, rotation)]),
-  ]);
-  return graph.node('Reshape', [turned, graph.int64([heads, width, length])]);
+  return graph.node('Reshape', [forms.get(value, 'columns'), graph.int64([1, length, channels])]);
 }
 
-/** Scores lie as [heads, queries, keys], so that the softmax runs over contiguous keys. */
 function emitAttention(graph: OnnxGraph, forms: Forms, step: AttentionStep): void {
-  const { heads, rotation } = step;
-  const q = headsOf(graph, forms, step.q, heads, rotation);
-  const k = headsOf(graph, forms, step.k, heads, rotation);
-  const v = headsOf(graph, forms, step.v, heads, undefined);
-  const scores = graph.node('FusedMatMul', [q, k], { transA: { int: 1 }, alpha: { float: step.scale } });
-  const masked = step.mask ? graph.node('Add', [scores, forms.get(step.mask, 'columns')]) : scores;
-  const weights = graph.node('Softmax', [masked], { axis: { int: -1 } });
-  const mixed = graph.node('FusedMatMul', [v, weights], { transB: { int: 1 } });
+  const { heads, rotation, scale } = step;
+  const turned = (value: Value): string => {
+    const sequence = sequenceOf(graph, forms, value);
+    if (!rotation) return sequence;
+    const tables = [table(graph, rotation.cos), table(graph, rotation.sin)];
+    return graph.node('RotaryEmbedding', [sequence, graph.int64([0]), ...tables], { num_heads: { int: heads } });
+  };
+  const inputs = [turned(step.q), turned(step.k), sequenceOf(graph, forms, step.v)];
+  if (step.mask) {
+    const [keys, queries] = matrixDims(step.mask);
+    const shape = graph.int64([1, 1, queries, keys]);
+    inputs.push('', '', graph.node('Reshape', [forms.get(step.mask, 'columns'), shape]));
+  }
+  const mixed = graph.node('MultiHeadAttention', inputs, { num_heads: { int: heads }, scale: { float: scale } });
   const [output] = step.outputs;
-  forms.set(output, 'rows', graph.node('Reshape', [mixed, graph.int64(matrixDims(output))]));
+  const [channels, length] = matrixDims(output);
+  forms.set(output, 'columns', graph.node('Reshape', [mixed, graph.int64([length, channels])]));
 }
 
 function emitNorm(graph: OnnxGraph, forms: Forms, step: NormStep): void {

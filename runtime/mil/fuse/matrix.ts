@@ -11,12 +11,9 @@ import { batchAffine } from './norm.js';
 /** Translates an operation on matrices; false, with nothing added, when this one is not of that kind. */
 type EmitMatrix = (context: OperationContext) => boolean;
 
-/** The form to compute in: columns only when every computed operand already lies so, and in no other form. */
-function preferredForm(context: OperationContext, values: readonly Value[]): 'rows' | 'columns' {
-  const computed = values.filter((value) => !value.constant);
-  const { forms } = context;
-  const inColumns = computed.every((value) => forms.has(value, 'columns') && !forms.has(value, 'rows'));
-  return computed.length > 0 && inColumns ? 'columns' : 'rows';
+/** The form to compute in: rows only when a computed operand lies in no other. */
+function preferredForm({ forms }: OperationContext, values: readonly Value[]): 'rows' | 'columns' {
+  return values.every((value) => value.constant || forms.has(value, 'columns')) ? 'columns' : 'rows';
 }
 
 /** The axis of a (1, C, 1, L) tensor in one of its matrix forms; undefined for the axes of size 1. */
@@ -48,10 +45,9 @@ function emitConv(context: OperationContext): boolean {
   if (moves || weight.shape[2] !== 1 || weight.shape[3] !== 1 || !isMatrix(output)) return false;
   convOutput(context, settings);
   const [filters, channels] = weight.shape as [number, number];
-  const form = preferredForm(context, [x]);
-  const inputs = [graph.constant(weight.constant, [filters, channels]), forms.get(x, form)];
-  if (bias?.constant) inputs.push(graph.constant(bias.constant, [filters, 1]));
-  forms.set(output, 'rows', graph.node('Gemm', inputs, { transB: { int: Number(form === 'columns') } }));
+  const inputs = [forms.get(x, 'columns'), graph.constant(weight.constant, [filters, channels])];
+  if (bias?.constant) inputs.push(graph.constant(bias.constant, [filters]));
+  forms.set(output, 'columns', graph.node('Gemm', inputs, { transB: { int: 1 } }));
   return true;
 }
 

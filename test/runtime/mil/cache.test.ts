@@ -21,7 +21,7 @@ import { translate } from '../../../runtime/mil/translate.js';
 import { readMilText } from '../../../runtime/mil/tree.js';
 import { inlineModel } from '../../../runtime/mil/weights.js';
 import { codeOf, treeOf, workspace } from '../../workspace.js';
-import { blob, bytesOf, noise, program, weightFile, withModel, writeModel } from './models.js';
+import { blob, bytesOf, maxDifference, noise, program, weightFile, withModel, writeModel } from './models.js';
 import { TRACED } from './traced.js';
 
 const folder = workspace();
@@ -193,7 +193,8 @@ test('weights of 64 MiB and more go through a file and answer the same as in mem
     await model.release();
   }
   expect(statSync(join(cache, KEY, 'model.onnx.data')).size).toBe(rows * rows * 4);
-  expect(Buffer.from(bytesOf(results[0]!)).equals(Buffer.from(bytesOf(results[1]!)))).toBe(true);
+  // Weights that are used where they lie are added up in another order than packed ones.
+  expect(maxDifference(results[0]!, results[1]!)).toBeLessThan(1e-4);
   expect(temporary()).toEqual(before);
 });
 
@@ -203,5 +204,5 @@ test('the translation of the recorded graph belongs to this translator version',
   const bytes = inlineModel(translate(parseMil(readMilText(TRACED)), files, true));
   files.close();
   const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
-  expect({ version: TRANSLATOR_VERSION, digest }).toEqual({ version: 1, digest: 'b14ab35d6ae7e589' });
+  expect({ version: TRANSLATOR_VERSION, digest }).toEqual({ version: 2, digest: 'e9cb5429b86f59e1' });
 });
