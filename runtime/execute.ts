@@ -3,7 +3,7 @@ import type { AneSession } from './ane/session.js';
 import { type DenseModel, forwardBatches } from './dense/forward.js';
 import { forwardRow, type ModelRow, type RowModel, type RowOutputs, shortestRow } from './forward.js';
 import type { OpenModel } from './open.js';
-import type { Plan } from './plan.js';
+import { type Plan, usesDense } from './plan.js';
 import { ProbeError } from './probe/errors.js';
 
 /** Rows of one request that laya-probe has at a time: the next one is there when it ends one. */
@@ -77,7 +77,6 @@ async function denseModel(model: OpenModel): Promise<DenseModel> {
 /** Loads and runs once everything of the cpu that may answer, so that no request pays for it. */
 export async function warmUp(model: OpenModel): Promise<void> {
   const row = shortestRow(model.tokenizer);
-  for (const bucket of model.graph === 'any-length' ? [] : model.artifacts.keys())
-    await forwardRow(await rowModel(model, bucket), row);
-  if (model.hasDense) await forwardBatches(await denseModel(model), [row]);
+  if (usesDense(model)) await forwardBatches(await denseModel(model), [row]);
+  else for (const bucket of model.artifacts.keys()) await forwardRow(await rowModel(model, bucket), row);
 }

@@ -7,7 +7,7 @@ import type { PreparedRow } from './prompt.js';
 /** Where rows run. `auto` takes the best device that serves here and records which one and why. */
 export type Device = 'auto' | 'cpu' | 'ane' | 'gpu';
 
-/** Which graphs may answer. `auto` takes a bucket artifact for a single row that fits one, the any-length graph otherwise. */
+/** Which graphs may answer on the cpu. `auto` takes the any-length graph where it is registered, the buckets otherwise. */
 export type GraphChoice = 'auto' | 'buckets' | 'any-length';
 
 /** Why a request ran on its device (docs/devices.md §2); exactly one for each answer. */
@@ -25,7 +25,7 @@ export type DeviceReason =
   | 'cpu_backlog_shorter_on_ane'
   | 'cpu_artifact_unavailable';
 
-/** Why a request ran as it did: the device's reason, or the first that made it run on the any-length graph. */
+/** Why a request ran as it did: the device's reason, or the first for which no bucket could have answered it at once. */
 export type RoutingReason = DeviceReason | 'sequence_exceeds_buckets' | 'bucket_artifact_unavailable';
 
 /** What a request will run on; `buckets` has one for each row, and is empty for the other graphs. */
@@ -71,6 +71,10 @@ export interface Runnable {
 export const servesCpu = ({ hasDense, artifacts }: Pick<Runnable, 'hasDense' | 'artifacts'>): boolean =>
   hasDense || artifacts.size > 0;
 
+/** True when the any-length graph answers what the cpu does: it pads nothing, and several rows run together. */
+export const usesDense = ({ hasDense, graph }: Pick<Runnable, 'hasDense' | 'graph'>): boolean =>
+  hasDense && graph !== 'buckets';
+
 /** The size of a request for a device's load: tokens that are computed, padding apart. */
 export const sizeOf = (rows: readonly Pick<PreparedRow, 'ids'>[]): number =>
   rows.reduce((sum, { ids }) => sum + ids.length, 0);
@@ -86,12 +90,14 @@ export function planRequest(rows: readonly PreparedRow[], model: Runnable): Plan
     const buckets = bucketsFor(rows, model, model.ane.artifacts);
     return { device, deviceReason, graph: 'bc1s-masked', buckets, reason: deviceReason };
   }
-  const dense = model.hasDense ? denseReason(rows, model) : undefined;
+  if (!usesDense(model)) {
+    const buckets = bucketsFor(rows, model, model.artifacts);
+    return { device, deviceReason, graph: 'bc1s-masked', buckets, reason: deviceReason };
+  }
   // With the Neural Engine at hand it was the request that decided, and first.
   const decided = model.device === 'auto' && model.ane.absence === null;
-  const reason = decided ? deviceReason : (dense ?? deviceReason);
-  if (dense !== undefined) return { device, deviceReason, graph: 'dense-any', buckets: [], reason };
-  return { device, deviceReason, graph: 'bc1s-masked', buckets: bucketsFor(rows, model, model.artifacts), reason };
+  const reason = decided ? deviceReason : (denseReason(rows, model) ?? deviceReason);
+  return { device, deviceReason, graph: 'dense-any', buckets: [], reason };
 }
 
 const NOTHING: Plan = {
@@ -140,8 +146,9 @@ function isSooner(device: 'cpu' | 'ane', rows: readonly PreparedRow[], { loads }
   return here.backlogMs + own < there.backlogMs + other;
 }
 
+/** Why no bucket could have answered at once; undefined where one could. */
 function denseReason(rows: readonly PreparedRow[], { graph, artifacts, spec }: Runnable): RoutingReason | undefined {
-  if (graph !== 'auto') return graph === 'any-length' ? 'any_length_requested' : undefined;
+  if (graph === 'any-length') return 'any_length_requested';
   if (rows.length > 1) return 'multiple_questions';
   const [{ ids, markers }] = rows as readonly [PreparedRow];
   if (ids.length > spec.buckets.at(-1)!) return 'sequence_exceeds_buckets';

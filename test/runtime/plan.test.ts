@@ -49,8 +49,18 @@ const chosen = (rows: PreparedRow[], runnable: Runnable): string => {
 };
 
 describe('the plan of a request', () => {
-  it('takes the smallest bucket for a single row, with the device’s reason', () => {
+  it('takes the any-length graph on the cpu, with the device’s reason for what a bucket would have held', () => {
     expect(planRequest([row(65)], model())).toEqual({
+      device: 'cpu',
+      deviceReason: 'cpu_requested',
+      graph: 'dense-any',
+      buckets: [],
+      reason: 'cpu_requested',
+    });
+  });
+
+  it('takes the smallest bucket for each row where there is no such graph', () => {
+    expect(planRequest([row(65)], model({ hasDense: false }))).toEqual({
       device: 'cpu',
       deviceReason: 'cpu_requested',
       graph: 'bc1s-masked',
@@ -62,7 +72,7 @@ describe('the plan of a request', () => {
     }
   });
 
-  it('takes the any-length graph for what fits no bucket, and for several questions, and says why', () => {
+  it('says why no bucket could have answered at once', () => {
     const reasonOf = (rows: PreparedRow[], change: Partial<Runnable> = {}) => {
       const { graph, buckets, reason } = planRequest(rows, model(change));
       expect([graph, buckets]).toEqual(['dense-any', []]);
@@ -106,7 +116,7 @@ describe('the device of a request', () => {
     expect(chosen([row(10), row(10)], mac({ hasDense: false }))).toBe('cpu multiple_questions bc1s-masked 64 64');
     expect(chosen([row(129)], mac())).toBe('cpu sequence_exceeds_ane_auto_range dense-any');
     expect(chosen([row(100, 33)], mac())).toBe('cpu options_exceed_graph dense-any');
-    expect(chosen([row(65)], mac({}, 64))).toBe('cpu ane_artifact_unavailable bc1s-masked 96');
+    expect(chosen([row(65)], mac({}, 64))).toBe('cpu ane_artifact_unavailable dense-any');
     expect(chosen([row(10)], mac({ graph: 'any-length' }))).toBe('cpu any_length_requested dense-any');
   });
 
@@ -114,7 +124,7 @@ describe('the device of a request', () => {
     const absences = ['ane_runtime_unavailable', 'ane_artifact_unavailable', 'platform_not_validated', 'ane_starting'];
     for (const absence of absences as AneAbsence[]) {
       const absent = mac({ ane: { absence, artifacts: artifacts(64) } });
-      expect(chosen([row(10)], absent)).toBe(`cpu ${absence} bc1s-masked 64`);
+      expect(chosen([row(10)], absent)).toBe(`cpu ${absence} dense-any`);
       expect(planRequest([row(10), row(10)], absent)).toMatchObject({
         deviceReason: absence,
         reason: 'multiple_questions',
@@ -130,7 +140,7 @@ describe('the device of a request', () => {
   it('is the one that is done earlier when its own is busy and both were measured', () => {
     const short = [row(10)];
     const at = (cpu: DeviceLoad, ane: DeviceLoad) => mac({ loads: { cpu, ane } });
-    expect(chosen(short, at(load(0, 2), load(3, 1)))).toBe('cpu ane_backlog_shorter_on_cpu bc1s-masked 64');
+    expect(chosen(short, at(load(0, 2), load(3, 1)))).toBe('cpu ane_backlog_shorter_on_cpu dense-any');
     expect(chosen(short, at(load(3, 2), load(3, 1)))).toMatch(/^ane validated_short/);
     expect(chosen(short, at(load(0, 0.1), load(0, 1)))).toMatch(/^ane validated_short/);
     expect(chosen(short, at(load(0, null), load(3, 1)))).toMatch(/^ane validated_short/);

@@ -48,7 +48,7 @@ describe('predict --input', () => {
     expect(Object.keys(answers[0].answers)).toEqual(['Is it about billing?']);
     expect(answers[1].runtime).toMatchObject({ graph: 'dense-any', routing_reason: 'multiple_questions' });
     expect(answers[4].answers['Is it urgent?'].abstention).toBe('abstained');
-    expect(answers[0].runtime).toMatchObject({ graph: 'bc1s-masked', buckets: [64] });
+    expect(answers[0].runtime).toMatchObject({ graph: 'dense-any', device_reason: answers[0].runtime.routing_reason });
   });
 
   it('reads a file and gives the same lines; exit code 0 when all were answered', async () => {
@@ -109,9 +109,11 @@ describe('benchmark', () => {
     expect(run.code).toBe(0);
     const { results } = JSON.parse(await readFile(json, 'utf8'));
     expect(results.map(({ length, questions: count, graph }: never) => [length, count, graph])).toEqual([
-      [64, 1, 'L64'],
+      [64, 1, 'any length'],
       [64, 3, 'any length'],
     ]);
+    const buckets = await cli(['benchmark', 'laya-tiny', ...few, '--graph', 'buckets', '--json'], env);
+    expect(JSON.parse(buckets.stdout).results.map(({ graph }: never) => graph)).toEqual(['L64', 'L64']);
     expect(results[0].p50_ms).toBeLessThanOrEqual(results[0].p99_ms);
     expect(await readFile(svg, 'utf8')).toMatch(/^<svg[\s\S]*<\/svg>\n$/);
   }, 120_000);

@@ -49,7 +49,8 @@ describe('Laya with an any-length graph', () => {
     const long = await laya.predict({ context: 'invoice '.repeat(5000), questions: [two[0]] });
     expect(long.runtime).toMatchObject({ routing_reason: 'bucket_artifact_unavailable', sequence_length: 256 });
     const short = await laya.predict({ context: 'invoice', questions: [two[0]] });
-    expect(short.runtime).toMatchObject({ graph: 'bc1s-masked', buckets: [64] });
+    expect(short.runtime).toMatchObject({ graph: 'dense-any', buckets: [], routing_reason: 'ane_runtime_unavailable' });
+    expect(laya.info().cpu.loaded).toEqual(['any']);
   });
 
   it('gives more than 32 options, which no bucket artifact takes', async () => {
