@@ -14,7 +14,7 @@ import { checkProvenWith } from '../runtime/checkpoint-pins.js';
 import { type JsonObject, parseJson, stringifyJson } from '../schemas/json.js';
 import type { Context } from './events.js';
 import { withEvidenceOf } from './evidence.js';
-import { proveImport, reject } from './import.js';
+import { confirmPlacement, proveImport, reject } from './import.js';
 import { isRefusal } from './report.js';
 import { type Resolved, resolve } from './stages/resolve.js';
 import type { Unpacked } from './stages/unpack.js';
@@ -57,16 +57,21 @@ export async function proveAndRegister(
     const text = await proveOne(current, model, resolved, staging, watch, context);
     return one.replace ? keepEvidence(text, one.key, context) : text;
   };
+  const confirm = async ({ key }: StagedArtifact, model: string): Promise<void> => {
+    current = all.find((one) => one.key === key)!;
+    await confirmPlacement({ resolved, bucket: key.bucket, model, temp: staging.temp }, watch, context);
+  };
   const beforePublish = async (): Promise<void> => {
     for (const lock of locks) await lock.assertHeld();
   };
   try {
     const { root, now } = context;
-    if (build.toolchain.isPathBound) return { outcomes: await installSet(root, staged, prove, { now, beforePublish }) };
+    const options = { now, confirm, beforePublish };
+    if (build.toolchain.isPathBound) return { outcomes: await installSet(root, staged, prove, options) };
     for (const one of staged)
       await writeFileDurably(join(one.folder, MANIFEST), await prove(one, join(one.folder, COMPILED)));
     await beforePublish();
-    return { outcomes: await commitSet(root, staged, { now }) };
+    return { outcomes: await commitSet(root, staged, options) };
   } catch (error) {
     if (!isRefusal(error) || !current) throw error;
     return { refused: current, record: await reject(current.key, watch.running ?? 'fetch', error, context) };

@@ -78,7 +78,9 @@ async function install(
       await lock.assertHeld();
       return text;
     };
-    const options = { replace: order.force, now: context.now };
+    const confirm = (model: string) =>
+      confirmPlacement({ resolved, bucket: key.bucket, model, temp: staging.temp }, watch, context);
+    const options = { replace: order.force, now: context.now, confirm };
     const outcome = await installArtifact(context.root, key, folder, prove, options);
     if (outcome === 'already-registered') await isRegistered(unpacked, context);
     return reportOf(unpacked, outcome, watch, context);
@@ -144,6 +146,13 @@ export async function proveImport(
   };
   const record = recordHere(archive, verdict);
   return `${stringifyJson(new Map(record).set('imported', fromPlain(imported)), 1)}\n`;
+}
+
+/** The placement gate at the registered path, on a model that was proven elsewhere, where that makes a difference. */
+export async function confirmPlacement(candidate: Candidate, watch: Stopwatch, context: Context): Promise<void> {
+  if (!candidate.resolved.order.toolchain.isPathBound) return;
+  const place = (one: Candidate): Promise<PlacementReport> => provePlacement(one, context);
+  await watch.stage(place, candidate);
 }
 
 /** The manifest as it came; what was proven elsewhere gets the evidence of this machine, which is what counts here. */

@@ -120,7 +120,8 @@ async function installBucket(
     await lock.assertHeld();
     return text;
   };
-  const isNew = await install({ compiled, prove: proveThere }, context);
+  const confirm = async (model: string): Promise<void> => void (await watch.stage(place, movedTo(compiled, model)));
+  const isNew = await install({ compiled, prove: proveThere, confirm }, context);
   const { artifact, value: digest } = await readWhole(context.root, key, (one) => verifyTree(one));
   return {
     ...skippedRow(artifact, digest),

@@ -1,6 +1,5 @@
-import { isSystemError } from '../schemas/errors.js';
-import { type CommitOutcome, commitArtifact, exchangeArtifact, prepareTarget, removeKept } from './commit.js';
-import { moveIfFree } from './move.js';
+import { type CommitOutcome, checkRegistered, prepareTarget, registerNew } from './commit.js';
+import { exchangeArtifact, type Registration, registrationAt, removeKept, takeBack } from './exchange.js';
 import { type ArtifactKey, artifactFolder } from './paths.js';
 import { type StoreSteps, storeSteps } from './steps.js';
 
@@ -15,58 +14,45 @@ export interface StagedArtifact {
 export interface SetOptions {
   readonly now: () => Date;
   readonly steps?: Partial<StoreSteps>;
-}
-
-/** What has to be done to take back a registration. */
-interface Registration {
-  readonly target: string;
-  /** What was registered before, oldest first. */
-  readonly kept: readonly string[];
+  /** Gates on a model that was registered in place of another one. */
+  readonly confirm?: (artifact: StagedArtifact, model: string) => Promise<void>;
 }
 
 /**
  * Registers all of the artifacts or none, protocol §12.3: each by its own rename, and previous ones are kept until the
  * last is registered. When one can't be, those before it are taken back and the previous ones stand again.
+ *
+ * @param last Comes when all are registered and can still be taken back; what it throws takes them back
  */
 export async function commitSet(
   root: string,
   artifacts: readonly StagedArtifact[],
   options: SetOptions,
+  last: () => Promise<void> = async () => undefined,
 ): Promise<CommitOutcome[]> {
   const steps = storeSteps(options.steps);
+  for (const { key, folder } of artifacts) await prepareTarget(key, folder, artifactFolder(root, key), steps);
   const done: Registration[] = [];
   const outcomes: CommitOutcome[] = [];
   try {
-    for (const { key, folder, replace } of artifacts) {
+    for (const one of artifacts) {
+      const { key, folder, replace } = one;
       const target = artifactFolder(root, key);
       if (replace) {
-        await prepareTarget(key, folder, target, steps);
-        done.push({ target, kept: await exchangeArtifact(target, folder, steps) });
+        done.push(await exchangeArtifact(target, folder, steps));
+        await checkRegistered(root, key, async (model) => options.confirm?.(one, model));
         outcomes.push('registered');
       } else {
-        const outcome = await commitArtifact(root, key, folder, { replace, ...options });
-        if (outcome === 'registered') done.push({ target, kept: [] });
+        const outcome = await registerNew(root, key, folder, options);
+        if (outcome === 'registered') done.push(await registrationAt(target));
         outcomes.push(outcome);
       }
     }
+    await last();
   } catch (error) {
     for (const registration of done.reverse()) await takeBack(registration, steps);
     throw error;
   }
   for (const { kept } of done) await removeKept(kept, steps);
   return outcomes;
-}
-
-/** A step that the system refuses is left: what stands there then is whole, and passed the gates. */
-async function takeBack({ target, kept }: Registration, steps: StoreSteps): Promise<void> {
-  const failed = `${target}.failed-${process.pid}`;
-  try {
-    await steps.rename(target, failed);
-    const newest = kept.at(-1);
-    if (newest !== undefined) await moveIfFree(newest, target, steps);
-    await removeKept(kept.slice(0, -1), steps);
-    await steps.remove(failed);
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-  }
 }

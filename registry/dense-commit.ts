@@ -1,10 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isSystemError, LayaError } from '../schemas/errors.js';
-import { type CommitOptions, type CommitOutcome, replaceArtifact } from './commit.js';
+import type { CommitOptions, CommitOutcome } from './commit.js';
 import { DENSE_FOLDER, denseFolder, keptDense, readDense, verifyDense } from './dense.js';
 import { makeFolder, syncTree } from './durable.js';
 import { ArtifactIntegrityError } from './errors.js';
+import { replaceArtifact } from './exchange.js';
 import type { ModelSpec } from './models.js';
 import { moveIfFree } from './move.js';
 import { MANIFEST } from './paths.js';

@@ -33,8 +33,10 @@ export async function installSet(
     }
     const texts = await proveAll(artifacts, pending, prove, options);
     await options.beforePublish();
-    for (const [one, begun] of pending) await begun.publish(texts.get(one)!);
-    await commitSet(root, replacing, options);
+    for (const [one, begun] of pending) await begun.prepare(texts.get(one)!);
+    await commitSet(root, replacing, options, async () => {
+      for (const begun of pending.values()) await begun.publish();
+    });
   } catch (error) {
     for (const begun of [...pending.values()].reverse()) await begun.withdraw();
     throw error;

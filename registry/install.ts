@@ -1,8 +1,9 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { isSystemError } from '../schemas/errors.js';
-import { type CommitOptions, type CommitOutcome, prepareTarget, replaceArtifact } from './commit.js';
+import { type CommitOptions, type CommitOutcome, type Confirm, checkRegistered, prepareTarget } from './commit.js';
 import { recordText } from './durable.js';
+import { replaceArtifact } from './exchange.js';
 import { readMarker } from './markers.js';
 import { moveIfFree, occupied } from './move.js';
 import { type ArtifactKey, artifactFolder, COMPILED, MANIFEST } from './paths.js';
@@ -19,12 +20,15 @@ export type Prove = (model: string) => Promise<string>;
 
 export interface InstallOptions extends Omit<CommitOptions, 'now'> {
   readonly now: () => Date;
+  /** Gates on a model that was registered in place of another one. */
+  readonly confirm?: Confirm;
 }
 
 /**
  * Registers a staged artifact that has yet to pass the gates of this machine, protocol §3.7. Without `replace` they run
  * at the registered path, where no reader sees an artifact until they have passed; an artifact that is registered there
- * stays. With it they run in staging, and the previous artifact is served until they have passed.
+ * stays. With it they run in staging, the previous artifact is served until they have passed, and put back when `confirm`
+ * refuses the new one where it stands then.
  * Whatever `prove` throws ends the install: nothing is registered, and nothing of it is left.
  */
 export async function installArtifact(
@@ -40,12 +44,13 @@ export async function installArtifact(
   await removeAbandoned(target, steps);
   if (options.replace) {
     await steps.write(join(staged, MANIFEST), await prove(join(staged, COMPILED)));
-    return replaceArtifact(target, staged, steps);
+    return replaceArtifact(target, staged, steps, () => checkRegistered(root, key, options.confirm));
   }
   const pending = await occupy(root, key, staged, options, steps);
   if (!pending) return 'already-registered';
   try {
-    await pending.publish(await prove(pending.model));
+    await pending.prepare(await prove(pending.model));
+    await pending.publish();
   } catch (error) {
     await pending.withdraw();
     throw error;
@@ -58,8 +63,10 @@ export async function installArtifact(
 export interface PendingArtifact {
   /** Where its gates run. */
   readonly model: string;
+  /** Writes the final manifest under its waiting name: all of publishing that needs room on the disk. */
+  prepare(manifest: string): Promise<void>;
   /** Readers see it from here on (transition T9). */
-  publish(manifest: string): Promise<void>;
+  publish(): Promise<void>;
   /** Takes it away again (transition T10), also when it was published, as long as it has not been settled. */
   withdraw(): Promise<void>;
   /** Removes the marker of a published one. */
@@ -74,7 +81,7 @@ export async function beginInstall(
   root: string,
   key: ArtifactKey,
   staged: string,
-  options: Omit<InstallOptions, 'replace'>,
+  options: Pick<InstallOptions, 'now' | 'steps'>,
 ): Promise<PendingArtifact | undefined> {
   const steps = storeSteps(options.steps);
   const target = artifactFolder(root, key);
@@ -111,8 +118,9 @@ function pendingArtifact(target: string, steps: StoreSteps): PendingArtifact {
   let isPublished = false;
   return {
     model: join(target, COMPILED),
-    publish: async (manifest) => {
-      await publish(target, manifest, steps);
+    prepare: (manifest) => steps.write(join(target, PENDING_MANIFEST), manifest),
+    publish: async () => {
+      await publish(target, steps);
       isPublished = true;
     },
     withdraw: () => (isPublished ? takeBack(target, steps) : withdraw(target, steps)),
@@ -141,9 +149,8 @@ async function moveThere(
   throw occupied(target);
 }
 
-/** Writes the final manifest under its waiting name, then gives it its own (transition T9). */
-async function publish(target: string, manifest: string, steps: StoreSteps): Promise<void> {
-  await steps.write(join(target, PENDING_MANIFEST), manifest);
+/** Gives the manifest its own name (transition T9). */
+async function publish(target: string, steps: StoreSteps): Promise<void> {
   if (pendingInstall(target)?.pid !== process.pid) throw occupied(target);
   // Point of no return: from this rename on, readers see the artifact.
   await steps.rename(join(target, PENDING_MANIFEST), join(target, MANIFEST));

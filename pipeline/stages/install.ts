@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Confirm } from '../../registry/commit.js';
 import { recordText } from '../../registry/durable.js';
 import { installArtifact, type Prove } from '../../registry/install.js';
 import { locateArtifact } from '../../registry/locate.js';
@@ -15,13 +16,19 @@ export const movedTo = (compiled: Compiled, model: string): Compiled => ({
   folder: dirname(model),
 });
 
+/** What the gates do where readers will load the model, and once more where it took the place of another one. */
+export interface Gates {
+  readonly prove: Prove;
+  readonly confirm: Confirm;
+}
+
 /**
  * Stages 4 to 7 for a toolchain whose verdict holds for one path: `prove` runs the gates where readers will load the
  * model, its manifest withheld until they have passed (protocol §3.7, fault B03). False when another builder's artifact
  * stands there already.
  */
 export async function install(
-  { compiled, prove }: { compiled: Compiled; prove: Prove },
+  { compiled, prove, confirm }: Gates & { compiled: Compiled },
   { root, now }: Context,
 ): Promise<boolean> {
   const { bucket, folder, converted } = compiled;
@@ -29,6 +36,6 @@ export async function install(
   const key = { model, bucket };
   await writeFile(join(folder, MANIFEST), recordText({ status: 'pending' }), { flag: 'wx', mode: 0o644 });
   const replace = force && (await locateArtifact(root, key)) !== undefined;
-  const outcome = await storeAccess(root, () => installArtifact(root, key, folder, prove, { replace, now }));
+  const outcome = await storeAccess(root, () => installArtifact(root, key, folder, prove, { replace, now, confirm }));
   return outcome === 'registered';
 }

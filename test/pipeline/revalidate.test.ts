@@ -1,6 +1,6 @@
 // Archives on another kind of machine than they were proven on, over the simulated probe: no test here says anything
 // about Core ML or a Neural Engine.
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Event } from '../../pipeline/events.js';
@@ -240,6 +240,37 @@ describe('fetch where something is registered', () => {
       { outcome: 'rejected', code: 'PLACEMENT_REFUSED' },
     ]);
     expect(await manifestOf(root)).toEqual(before);
+  });
+});
+
+// B03: what took the place of another one is looked at once more, where readers load it.
+describe('with --force on a Mac', () => {
+  const force = async (how: string, root: string, toolchain: Toolchain): Promise<string> => {
+    const context = hubContext(hub, root);
+    if (how === 'build') {
+      return (await buildArtifacts(testOrder({ toolchain, force: true }), context)).rows[0]!.outcome;
+    }
+    if (how === 'import') {
+      return (await importArchive({ file: archives.apple, force: true, revalidate: false, toolchain }, context))
+        .outcome;
+    }
+    return (await fetchArtifacts(fetchOrder({ toolchain, force: true }), await quickHub(context), context)).rows[0]!
+      .outcome;
+  };
+
+  it.each(['build', 'import', 'fetch'])('%s: the previous one stands again when its place is refused', async (how) => {
+    hub.reset();
+    hub.repository(REPO).commit(filesOf(await prebuiltFrom(appleShop(), [64])));
+    const root = folder();
+    await take(archives.apple, await ready(), root);
+    const place = artifactFolder(root, KEY);
+    const now = async () => [await readFile(join(place, MANIFEST), 'utf8'), (await stat(place)).ino];
+    const before = await now();
+    expect(await force(how, root, await ready({ refuses: `${place}/` }))).toBe('rejected');
+    expect(await now()).toEqual(before);
+    expect(await readdir(join(place, '..'))).toEqual(['bc1s-masked-L64-B1']);
+    expect(await force(how, root, await ready())).toBe('registered');
+    expect((await now())[1]).not.toBe(before[1]);
   });
 });
 

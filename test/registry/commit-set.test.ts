@@ -1,4 +1,4 @@
-import { readFile, rename } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { commitSet, type StagedArtifact } from '../../registry/commit-set.js';
@@ -89,11 +89,42 @@ describe('commitSet', () => {
     expect(await state(root)).toEqual(['old', 'new', undefined]);
   });
 
+  it('puts all back when one is refused where it stands, or what comes last fails', async () => {
+    for (const failing of [64, 128, 'last']) {
+      const root = folder();
+      const artifacts = await stage(root, [64, 128]);
+      const confirm = async ({ key }: StagedArtifact, model: string): Promise<void> => {
+        expect(model).toBe(join(artifactFolder(root, key), 'model.mlmodelc'));
+        if (key.bucket === failing) throw new RangeError('the gate');
+      };
+      const last = async (): Promise<void> => {
+        expect(await state(root)).toEqual(['new', 'new', 'new']);
+        throw new RangeError('the gate');
+      };
+      await expect(commitSet(root, artifacts, { now, confirm }, last)).rejects.toThrow('the gate');
+      expect(await state(root)).toEqual(['old', undefined, 'old']);
+      expect((await treeOf(root)).filter((path) => /\.(old|failed|pruning)-/.test(path))).toEqual([]);
+    }
+  });
+
   it('refuses a staged folder with more than an artifact in it', async () => {
     const root = folder();
     const artifacts = await stage(root, [64]);
     await rename(join(artifacts[1]!.folder, MANIFEST), join(artifacts[1]!.folder, 'other.json'));
     expect(await codeOf(() => commitSet(root, artifacts, { now }))).toBe('TREE_INVALID');
     expect(await state(root)).toEqual(['old', undefined, undefined]);
+  });
+
+  it('shows readers nothing of a set that can be seen to be wrong before its first rename', async () => {
+    const root = folder();
+    const artifacts = await stage(root, [64]);
+    await writeFile(join(artifacts[2]!.folder, 'BUILDING.json'), '{}');
+    const moves: string[] = [];
+    const step = async (from: string, to: string) => {
+      moves.push(from);
+      await rename(from, to);
+    };
+    expect(await codeOf(() => commitSet(root, artifacts, { now, steps: { rename: step } }))).toBe('TREE_INVALID');
+    expect([moves, await state(root)]).toEqual([[], ['old', undefined, undefined]]);
   });
 });

@@ -52,6 +52,39 @@ describe('commitArtifact', () => {
     expect(await served(root)).toBeUndefined();
   });
 
+  // R02: bytes that changed on their way are not what was proven.
+  it('puts the previous artifact back when the new one is not whole at its path', async () => {
+    const root = folder();
+    await commit(root, 'one', false);
+    const damaging = async (from: string, to: string): Promise<void> => {
+      await rename(from, to);
+      if (from.endsWith('two')) await writeFile(join(to, COMPILED, 'weights/weight.bin'), 'others');
+    };
+    expect(await codeOf(() => commit(root, 'two', true, { rename: damaging }))).toBe('TREE_MISMATCH');
+    expect(await served(root)).toBe('one');
+    expect((await readdir(dirname(artifactFolder(root, KEY)))).length).toBe(1);
+  });
+
+  it('leaves what another process registered while its own was checked', async () => {
+    const root = folder();
+    await commit(root, 'one', false);
+    const third = await staged(root, 'three');
+    const target = artifactFolder(root, KEY);
+    let isDone = false;
+    const meanwhile = async (from: string, to: string): Promise<void> => {
+      await rename(from, to);
+      if (!from.endsWith('two')) return;
+      await writeFile(join(to, COMPILED, 'weights/weight.bin'), 'others');
+      setImmediate(async () => {
+        await rename(target, join(root, 'elsewhere'));
+        await rename(third, target);
+        isDone = true;
+      });
+    };
+    await commit(root, 'two', true, { rename: meanwhile }).catch(() => undefined);
+    expect([isDone, await served(root)]).toEqual([true, 'three']);
+  });
+
   it('leaves a registered artifact as it is unless told to replace it', async () => {
     const root = folder();
     await commit(root, 'one', false);

@@ -113,6 +113,46 @@ describe('installSet', () => {
     }
   });
 
+  // Every step of the registration fails once, at a time when readers see nothing of what is new.
+  it.each(['rename', 'write', 'sync'] as const)(
+    'shows nothing new until the rest is done: a %s fails',
+    async (name) => {
+      for (let failing = 1; ; failing++) {
+        const root = folder();
+        const set = await stage(root, [96]);
+        const [call, seen]: [(...args: string[]) => Promise<void>, unknown[]] = [storeSteps()[name], []];
+        let count = 0;
+        let isPublishing = false;
+        const faulty = async (...args: string[]): Promise<void> => {
+          if (!isPublishing || args[1]?.endsWith(MANIFEST) || ++count !== failing) return call(...args);
+          const [first, , third] = await state(root);
+          seen.push([first, third]);
+          throw Object.assign(new Error('disk'), { code: 'EIO' });
+        };
+        const beforePublish = async () => {
+          isPublishing = true;
+        };
+        const run = installSet(root, set, proven, { ...OPTIONS, beforePublish, steps: { [name]: faulty } });
+        const outcome = await run.then(
+          () => 'registered',
+          () => 'failed',
+        );
+        if (outcome === 'registered') break;
+        expect([failing, seen]).toEqual([failing, [[undefined, undefined]]]);
+        expect(await state(root)).toEqual([undefined, 'old', undefined]);
+      }
+    },
+  );
+
+  it('registers none when one that took a place is refused there', async () => {
+    const root = folder();
+    const confirm = () => Promise.reject(new RangeError('the gate'));
+    await expect(installSet(root, await stage(root, [96]), proven, { ...OPTIONS, confirm })).rejects.toThrow(
+      'the gate',
+    );
+    expect([await state(root), await leftovers(root)]).toEqual([[undefined, 'old', undefined], []]);
+  });
+
   // Every step fails once: all are new, or what stood before stands.
   it.each([
     ['rename', []],

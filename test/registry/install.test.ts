@@ -89,6 +89,26 @@ describe('installArtifact', () => {
     expect(await siblings(root)).toEqual([NAME]);
   });
 
+  // B03: a verdict holds for one path.
+  it('looks at the new one where it stands then, and puts the previous one back when that is refused', async () => {
+    const root = folder();
+    await registered(root, 'old');
+    const seen: unknown[] = [];
+    const confirm = async (model: string): Promise<void> => {
+      seen.push(model, await served(root));
+      if (seen.length > 2) throw new RangeError('the gate');
+    };
+    const run = async (build: string) => {
+      const { path, manifest } = await staged(root, build);
+      return installArtifact(root, KEY, path, async () => manifest, { replace: true, now, confirm });
+    };
+    expect(await run('new')).toBe('registered');
+    await expect(run('newer')).rejects.toThrow('the gate');
+    const model = join(artifactFolder(root, KEY), COMPILED);
+    expect(seen).toEqual([model, 'new', model, 'newer']);
+    expect([await served(root), await siblings(root)]).toEqual(['new', [NAME]]);
+  });
+
   // R02: nothing is registered when a gate fails, and the previous artifact stays.
   it.each([false, true])('registers nothing when a gate fails (replace: %p)', async (replace) => {
     const root = folder();

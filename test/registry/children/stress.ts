@@ -105,6 +105,7 @@ async function litter(round: number): Promise<void> {
   await mkdir(`${artifactFolder(root, KEY)}.failed-${DEAD}`, { recursive: true });
   const then = Date.now() / 1000 - 7200;
   await utimes(made, then, then);
+  await mkdir(stagingFolder(root), { recursive: true });
   await rename(made, join(stagingFolder(root), name));
 }
 
