@@ -60,7 +60,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const meter = new Meter();
   const offer = offerOf(options.models);
   const processors = availableParallelism();
-  const workers = options.workers ?? ((await mayUseAne(options)) ? 1 : Math.min(processors, MOST_WORKERS));
+  const hasProbe = await mayUseAne(options);
+  const workers = options.workers ?? (hasProbe ? 1 : Math.min(processors, MOST_WORKERS));
   const threads = Math.max(1, Math.floor(processors / workers));
   const { root, checkpoint, graph, probe, workerUrl, limits = {} } = options;
   const order = {
@@ -86,6 +87,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     workers,
     threads,
   });
+  if (hasProbe && workers > 1) log('warning', 'several_probes', { workers, hint: 'they share one Neural Engine' });
   return { url: server.url, ready: () => pool.ready(), stop: () => stop(server, pool, log) };
 }
 

@@ -72,6 +72,16 @@ describe('a server with the Neural Engine', () => {
   /** Down, or being started again already when this machine is slow. */
   const LOST = { status: expect.stringMatching(/^(unavailable|warming)$/), reason: 'ane_runtime_unavailable' };
 
+  it('warns when more workers are asked for, each with a laya-probe of its own', async () => {
+    const root = await rooted([64]);
+    const warned = async (device: 'auto' | 'cpu') => {
+      const { lines, stop } = await started({ root, probe: probe(), workers: 2, device });
+      await stop();
+      return lines.flatMap(({ level, event, workers }) => (event === 'several_probes' ? [[level, workers]] : []));
+    };
+    expect([await warned('auto'), await warned('cpu')]).toEqual([[['warning', 2]], []]);
+  });
+
   it('goes on with the cpu when it is lost, and tells so', async () => {
     const { url, lines } = await startedAndLost({ root: await rooted([64]) });
     const lost = await ask(url, SHORT);
