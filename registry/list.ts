@@ -63,7 +63,8 @@ function findPlaces(base: string): Place[] {
     if (depth === 2) {
       const kept = names.map(parseName).filter(({ kind }) => kind === 'plain' || kind === 'old');
       const artifacts = new Set(kept.map((name) => name.base).filter((name) => ARTIFACT_NAME.test(name)));
-      for (const name of [...artifacts].sort()) places.push({ path: `${path}/${name}`, isTaken: names.includes(name) });
+      for (const name of [...artifacts].sort(byNumbers))
+        places.push({ path: `${path}/${name}`, isTaken: names.includes(name) });
       return;
     }
     for (const name of names)
@@ -145,6 +146,9 @@ const NOT_PINNED = new LayaError(
   'NOT_PINNED',
   'no pinned model, revision, variant and bucket of this release has this path',
 );
+
+/** L64 before L128. */
+const byNumbers = new Intl.Collator('en', { numeric: true }).compare;
 
 /** Names of the folders in a folder, sorted; none where there is no such folder. */
 function subfolders(path: string): string[] | LayaError {

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -13,6 +13,8 @@ const report = join(results, 'jest.json');
 /** Plain text, also where a tool thinks that CI shows colours. */
 const env = { ...process.env, NODE_NO_WARNINGS: '1', NO_COLOR: '1', FORCE_COLOR: '0' };
 const totals = { passed: 0, failed: 0 };
+/** What failed, by name: told again at the end, where a log that was cut still has it. */
+const failures = [];
 
 function run({ file, args }, capture) {
   const stdio = ['ignore', capture ? 'pipe' : 'inherit', 'inherit'];
@@ -24,6 +26,7 @@ function check(name, command) {
   const started = Date.now();
   const ok = run(command).status === 0;
   totals[ok ? 'passed' : 'failed'] += 1;
+  if (!ok) failures.push(name);
   console.log(`${ok ? 'ok' : 'FAILED'}: ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
   return ok;
 }
@@ -34,7 +37,9 @@ function python(name, command) {
   process.stdout.write(stdout ?? '');
   const [, passed = '0', failed = '1'] = /(\d+) passed, (\d+) failed\s*$/.exec(stdout ?? '') ?? [];
   totals.passed += Number(passed);
-  totals.failed += Math.max(Number(failed), status === 0 ? 0 : 1);
+  const lost = Math.max(Number(failed), status === 0 ? 0 : 1);
+  totals.failed += lost;
+  if (lost > 0) failures.push(name);
   console.log(`${name}: ${passed} passed, ${failed} failed`);
 }
 
@@ -43,7 +48,13 @@ function jest() {
   const args = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--json', `--outputFile=${report}`];
   const { status } = run(node(...args, '--ci', '--silent=false'), true);
   const found = JSON.parse(readFileSync(report, 'utf8'));
-  for (const suite of found.testResults.filter((one) => one.status === 'failed')) console.log(suite.message);
+  for (const suite of found.testResults.filter((one) => one.status === 'failed')) {
+    console.log(suite.message);
+    const failed = suite.assertionResults.filter((one) => one.status === 'failed').map((one) => `: ${one.fullName}`);
+    failures.push(
+      ...(failed.length > 0 ? failed : [' could not start']).map((what) => relative(root, suite.name) + what),
+    );
+  }
   totals.passed += found.numPassedTests;
   totals.failed += found.numFailedTests + found.numRuntimeErrorTestSuites + found.numPendingTests;
   if (found.numTotalTests === 0 || (status !== 0 && totals.failed === 0)) totals.failed += 1;
@@ -68,5 +79,6 @@ if (check('tools', node('bin/laya-artifacts.js', 'install-tools', '--toolchain',
   }
 }
 rmSync(results, { recursive: true, force: true });
+for (const failure of failures) console.log(`FAILED: ${failure}`);
 console.log(`${totals.passed} passed, ${totals.failed} failed`);
 process.exitCode = totals.failed === 0 && totals.passed > 0 ? 0 : 1;
