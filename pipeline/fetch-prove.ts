@@ -5,16 +5,13 @@ import { writeFileDurably } from '../registry/durable.js';
 import { readWhole } from '../registry/generation.js';
 import { installSet } from '../registry/install-set.js';
 import type { BuildLock } from '../registry/lock.js';
-import { type ArtifactKey, COMPILED, MANIFEST } from '../registry/paths.js';
-import { parseManifest } from '../registry/read.js';
+import { COMPILED, MANIFEST } from '../registry/paths.js';
 import { shareFiles } from '../registry/sharing.js';
 import type { Staging } from '../registry/staging.js';
 import { lookAt } from '../registry/stamps.js';
 import { checkProvenWith } from '../runtime/checkpoint-pins.js';
-import { type JsonObject, parseJson, stringifyJson } from '../schemas/json.js';
 import type { Context } from './events.js';
-import { withEvidenceOf } from './evidence.js';
-import { confirmPlacement, proveImport, reject } from './import.js';
+import { confirmPlacement, keepEvidence, proveImport, reject } from './import.js';
 import { isRefusal } from './report.js';
 import { type Resolved, resolve } from './stages/resolve.js';
 import type { Unpacked } from './stages/unpack.js';
@@ -55,7 +52,9 @@ export async function proveAndRegister(
   const prove = async (one: StagedArtifact, model: string): Promise<string> => {
     current = all[staged.indexOf(one)]!;
     const text = await proveOne(current, model, resolved, staging, watch, context);
-    return one.replace ? keepEvidence(text, one.key, context) : text;
+    if (!one.replace) return text;
+    const { value: previous } = await readWhole(context.root, one.key, async ({ manifest }) => manifest);
+    return keepEvidence(text, previous);
   };
   const confirm = async ({ key }: StagedArtifact, model: string): Promise<void> => {
     current = all.find((one) => one.key === key)!;
@@ -90,11 +89,4 @@ async function proveOne(
   watch.startBucket(bucket);
   const { own: look } = await lookAt(model);
   return proveImport(unpacked, { resolved, bucket, model, temp: staging.temp }, look, watch, context);
-}
-
-/** A manifest with what the artifact whose place it takes was proven by, as far as that is about the same bytes. */
-async function keepEvidence(text: string, key: ArtifactKey, { root }: Context): Promise<string> {
-  const { value: previous } = await readWhole(root, key, async ({ manifest }) => manifest);
-  const record = withEvidenceOf(parseJson(text) as JsonObject, parseManifest(text, MANIFEST), previous);
-  return `${stringifyJson(record, 1)}\n`;
 }

@@ -3,8 +3,8 @@ import { StoreError } from '../registry/errors.js';
 import { readWhole } from '../registry/generation.js';
 import { installArtifact } from '../registry/install.js';
 import { locateArtifact } from '../registry/locate.js';
-import { type ArtifactKey, artifactFolder, COMPILED } from '../registry/paths.js';
-import { checkTree, verifyTree } from '../registry/read.js';
+import { type ArtifactKey, artifactFolder, COMPILED, MANIFEST } from '../registry/paths.js';
+import { checkTree, parseManifest, verifyTree } from '../registry/read.js';
 import { recordRejection } from '../registry/rejected.js';
 import { shareFiles } from '../registry/sharing.js';
 import type { Staging } from '../registry/staging.js';
@@ -12,12 +12,13 @@ import { lookAt } from '../registry/stamps.js';
 import { hashTree, type TreeDigest } from '../registry/tree.js';
 import { checkProvenWith } from '../runtime/checkpoint-pins.js';
 import { LayaError } from '../schemas/errors.js';
-import { fromPlain, type JsonObject, stringifyJson } from '../schemas/json.js';
+import type { Manifest } from '../schemas/generated/types.js';
+import { fromPlain, type JsonObject, parseJson, stringifyJson } from '../schemas/json.js';
 import type { Context } from './events.js';
-import { evidenceFields, type Verdict, withEvidence } from './evidence.js';
+import { evidenceFields, type Verdict, withEvidence, withEvidenceOf } from './evidence.js';
 import { lockArtifact } from './lock.js';
 import { rejectionRecord } from './manifest.js';
-import { isProvenHere } from './profile.js';
+import { isProvenHere, servesHere } from './profile.js';
 import { isRefusal } from './report.js';
 import { type ParityRecord, proveParity } from './stages/parity.js';
 import { type Candidate, provePlacement } from './stages/place.js';
@@ -66,7 +67,8 @@ async function install(
   const { order, key, archive, folder } = unpacked;
   const lock = await lockArtifact(key, context);
   try {
-    if (!order.force && (await isRegistered(unpacked, context)))
+    const standing = order.force ? undefined : await registeredHere(unpacked, context);
+    if (standing && servesHere(standing, order.toolchain))
       return reportOf(unpacked, 'already-registered', watch, context);
     const resolved = await watch.stage(resolve, { ...order, model: key.model, buckets: [key.bucket] });
     checkProvenWith({ key, folder, model: folder, manifest: archive.manifest }, resolved.files);
@@ -76,13 +78,13 @@ async function install(
       const candidate = { resolved, bucket: key.bucket, model, temp: staging.temp };
       const text = await proveImport(unpacked, candidate, look, watch, context);
       await lock.assertHeld();
-      return text;
+      return standing ? keepEvidence(text, standing) : text;
     };
     const confirm = (model: string) =>
       confirmPlacement({ resolved, bucket: key.bucket, model, temp: staging.temp }, watch, context);
-    const options = { replace: order.force, now: context.now, confirm };
+    const options = { replace: order.force || standing !== undefined, now: context.now, confirm };
     const outcome = await installArtifact(context.root, key, folder, prove, options);
-    if (outcome === 'already-registered') await isRegistered(unpacked, context);
+    if (outcome === 'already-registered') await registeredHere(unpacked, context);
     return reportOf(unpacked, outcome, watch, context);
   } catch (error) {
     if (!isRefusal(error)) throw error;
@@ -95,20 +97,29 @@ async function install(
   }
 }
 
-/** True when the same artifact is registered, whole. Throws StoreError TARGET_OCCUPIED when it is another one. */
-async function isRegistered({ key, archive }: Unpacked, { root }: Context): Promise<boolean> {
-  if ((await locateArtifact(root, key)) === undefined) return false;
+/**
+ * The manifest of the same artifact, when that is registered and whole. Throws StoreError TARGET_OCCUPIED when it is
+ * another one.
+ */
+async function registeredHere({ key, archive }: Unpacked, { root }: Context): Promise<Manifest | undefined> {
+  if ((await locateArtifact(root, key)) === undefined) return undefined;
   const registered = await readWhole(root, key, (artifact) => verifyTree(artifact)).catch((error: unknown) => {
     if (!(error instanceof LayaError)) throw error;
   });
-  if (registered === undefined) return false;
-  if (registered.value.v2 === archive.tree.v2) return true;
+  if (registered === undefined) return undefined;
+  if (registered.value.v2 === archive.tree.v2) return registered.artifact.manifest;
   throw new StoreError('TARGET_OCCUPIED', `another artifact of ${key.model.name} L${key.bucket} is registered`, {
     where: registered.artifact.folder,
     expected: archive.tree.v1,
     found: registered.value.v1,
     hint: 'add --force to take its place once the gates have passed',
   });
+}
+
+/** A manifest's text with what another manifest says about the same bytes. */
+export function keepEvidence(text: string, previous: Manifest): string {
+  const record = withEvidenceOf(parseJson(text) as JsonObject, parseManifest(text, MANIFEST), previous);
+  return `${stringifyJson(record, 1)}\n`;
 }
 
 /** Both gates on the model where it stands, and the manifest's text with what they measured. */

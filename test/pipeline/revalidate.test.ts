@@ -203,7 +203,7 @@ describe('fetch on a new Mac', () => {
   });
 });
 
-describe('fetch where something is registered', () => {
+describe('where something is registered', () => {
   const fetched = async (root: string, toolchain: Toolchain) => {
     const context = hubContext(hub, root);
     const { rows } = await fetchArtifacts(fetchOrder({ toolchain }), await quickHub(context), context);
@@ -212,7 +212,7 @@ describe('fetch where something is registered', () => {
   const kindsOf = ({ evidence, other_evidence: others = [] }: Manifest) =>
     [evidence, ...others.map((one) => one.evidence)].map((one) => one?.kind);
 
-  it('brings what this Mac needs in place of what was proven elsewhere, and keeps evidence about the same bytes', async () => {
+  it('fetch: brings what this Mac needs in place of what was proven elsewhere, and keeps evidence about the same bytes', async () => {
     hub.reset();
     hub.repository(REPO).commit(filesOf(await prebuiltFrom(appleShop(), [64])));
     const [root, toolchain] = [folder(), await ready()];
@@ -228,7 +228,21 @@ describe('fetch where something is registered', () => {
     expect(hub.log()).toEqual([]);
   });
 
-  it('leaves it as it was when nothing is published for this Mac, or a gate refuses what is', async () => {
+  it('import: an archive of this Mac joins its evidence to the same bytes that were proven elsewhere', async () => {
+    const [root, toolchain] = [folder(), await ready()];
+    await registerLayaTiny(root, [64]);
+    const outcomes: string[] = [];
+    for (const [file, here] of [
+      [archives.portable, portableToolchain()],
+      [archives.apple, toolchain],
+      [archives.apple, toolchain],
+    ] as const)
+      outcomes.push((await take(file, here, root)).outcome);
+    expect(outcomes).toEqual(['already-registered', 'registered', 'already-registered']);
+    expect(kindsOf(await manifestOf(root))).toEqual(['apple', 'portable']);
+  });
+
+  it('fetch: leaves it as it was when nothing is published for this Mac, or a gate refuses what is', async () => {
     hub.reset();
     const root = folder();
     await registerLayaTiny(root, [64]);
