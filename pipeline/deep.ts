@@ -1,11 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DENSE_FOLDER, type OpenedDense } from '../registry/dense.js';
 import { evidenceKind } from '../registry/evidence.js';
 import type { ModelSpec } from '../registry/models.js';
 import type { OpenedArtifact } from '../registry/read.js';
 import { checkProvenWith } from '../runtime/checkpoint-pins.js';
 import { LayaError } from '../schemas/errors.js';
+import { placeDense, proveDense } from './dense/prove.js';
 import type { Context } from './events.js';
 import { checkProfile, hasPortableEvidence, isProvenHere } from './profile.js';
 import { proveParity } from './stages/parity.js';
@@ -16,7 +18,7 @@ import type { Toolchain } from './toolchain/toolchain.js';
 /** Gives a toolchain for evidence of a kind, ready; or the one that this machine has, whose profile is then refused. */
 export type Measures = (kind: Toolchain['kind']) => Promise<Toolchain>;
 
-/** Runs the gates of this machine again on registered artifacts. Registers, records and changes nothing. */
+/** Runs the gates of this machine again on registered artifacts and any-length graphs. Registers, records and changes nothing. */
 export class DeepCheck {
   readonly #measures: Measures;
   readonly #context: Context;
@@ -28,16 +30,33 @@ export class DeepCheck {
   }
 
   /** Why the gates refuse the artifact, or could not run; undefined when it passes placement and parity. */
-  async problemOf(artifact: OpenedArtifact): Promise<LayaError | undefined> {
-    const { model, bucket } = artifact.key;
-    const temp = await mkdtemp(join(tmpdir(), 'laya-deep-'));
-    try {
+  problemOf(artifact: OpenedArtifact): Promise<LayaError | undefined> {
+    return this.#problem(async (temp) => {
+      const { model, bucket } = artifact.key;
       const toolchain = await this.#toolchain(artifact);
       const resolved = await this.#resolve(model, toolchain);
       checkProvenWith(artifact, resolved.files);
       const candidate = { resolved, bucket, model: artifact.model, temp };
       await provePlacement(candidate, this.#context);
       await proveParity(candidate, this.#context);
+    });
+  }
+
+  /** The same of an any-length graph, with its own gates. */
+  problemOfDense(dense: OpenedDense): Promise<LayaError | undefined> {
+    return this.#problem(async (temp) => {
+      const resolved = await this.#resolve(dense.model, await this.#measures('portable'));
+      checkProvenWith(dense, resolved.files);
+      const candidate = { resolved, folder: join(dense.folder, DENSE_FOLDER), temp };
+      await placeDense(candidate);
+      await proveDense(candidate, this.#context);
+    });
+  }
+
+  async #problem(gates: (temp: string) => Promise<void>): Promise<LayaError | undefined> {
+    const temp = await mkdtemp(join(tmpdir(), 'laya-deep-'));
+    try {
+      await gates(temp);
       return undefined;
     } catch (error) {
       this.#context.signal.throwIfAborted();

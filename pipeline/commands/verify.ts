@@ -7,6 +7,7 @@ import { findModel, MODELS } from '../../registry/models.js';
 import type { HashMemo } from '../../registry/tree.js';
 import { filesBelow, uniqueBytes } from '../../registry/usage.js';
 import { type Verification, verifyListing } from '../../registry/verify-listing.js';
+import type { DeepCheck } from '../deep.js';
 import { openContext, parseBuckets, printData } from '../edge.js';
 import type { Context } from '../events.js';
 import type { GlobalOptions } from '../options.js';
@@ -30,7 +31,7 @@ interface Findings {
 
 /**
  * `verify`: reads every byte, reports each artifact and any-length graph, changes nothing; exit code 1 when one fails.
- * With `--deep` the gates of this machine run again on the artifacts that are right.
+ * With `--deep` the gates of this machine run again on those that are right.
  */
 export async function verify(name: string | undefined, options: VerifyOptions): Promise<void> {
   const context = openContext(options);
@@ -41,24 +42,37 @@ export async function verify(name: string | undefined, options: VerifyOptions): 
       where: context.root,
       hint: `npm run build-artifacts -- --model ${name === undefined ? 'laya-tiny' : findModel(name).name}`,
     });
-  const results = await verifyAll(chosen, options.deep === true, context);
+  const deep = options.deep ? await openDeepCheck(context) : undefined;
+  const results = await verifyAll(chosen, deep, context);
   const right = results.flatMap(({ artifact, digest }) => (artifact && digest ? [artifact] : []));
   const unique = uniqueBytes(right.flatMap(({ model }) => filesBelow(model)));
-  const verified = await Promise.all(graphs.map(verifyDenseListing));
+  const verified = await verifyGraphs(graphs, deep, context);
   const findings = { results, graphs: verified, others: options.all ? await auditRows(context) : [], unique };
   await printData(options.json ? JSON.stringify(records(findings), null, 1) : text(findings));
   if ([...results, ...verified, ...findings.others].some(isFailure)) process.exitCode = 1;
 }
 
-async function verifyAll(chosen: readonly Listing[], isDeep: boolean, context: Context): Promise<Verification[]> {
+type Deep = DeepCheck | undefined;
+
+async function verifyAll(chosen: readonly Listing[], deep: Deep, context: Context): Promise<Verification[]> {
   const memo: HashMemo = new Map();
-  const deep = isDeep ? await openDeepCheck(context) : undefined;
   const results: Verification[] = [];
   for (const [done, listing] of chosen.entries()) {
     context.signal.throwIfAborted();
     context.emit({ kind: 'progress', label: 'verifying', done, total: chosen.length });
     const result = await verifyListing(context.root, listing, memo);
     const problem = result.artifact && !result.problem ? await deep?.problemOf(result.artifact) : undefined;
+    results.push(problem ? { ...result, problem } : result);
+  }
+  return results;
+}
+
+async function verifyGraphs(graphs: readonly DenseListing[], deep: Deep, { signal }: Context) {
+  const results: DenseVerification[] = [];
+  for (const graph of graphs) {
+    signal.throwIfAborted();
+    const result = await verifyDenseListing(graph);
+    const problem = result.dense && !result.problem ? await deep?.problemOfDense(result.dense) : undefined;
     results.push(problem ? { ...result, problem } : result);
   }
   return results;

@@ -10,6 +10,7 @@ import { commitDense } from '../../../registry/dense-commit.js';
 import { listArtifacts } from '../../../registry/list.js';
 import { findModel } from '../../../registry/models.js';
 import { sha256File } from '../../../registry/sha256.js';
+import { hashTree } from '../../../registry/tree.js';
 import { readCheckpoint } from '../../../runtime/checkpoint.js';
 import { codeOf, treeOf, workspace } from '../../workspace.js';
 import { cli } from '../cli.js';
@@ -71,6 +72,26 @@ describe('the any-length graph', () => {
     await writeFile(join(denseFolder(root, model), 'manifest.json'), '{');
     expect(await rows('list')).toMatchObject([{ path, problem: { code: 'MANIFEST_UNREADABLE' } }]);
   });
+
+  it('is held against the references again by verify --deep', async () => {
+    const root = await registered();
+    const verify = (...args: string[]) => cli(['verify', 'laya-tiny', ...args], { LAYA_APPLE_CACHE: root });
+    expect((await verify('--deep')).code).toBe(0);
+    // Other weights with hashes that fit: only the gates can tell.
+    const folder = denseFolder(root, model);
+    const data = join(folder, 'model/model.onnx.data');
+    const bytes = await readFile(data);
+    for (let at = bytes.length - 65_536; at < bytes.length; at += 4) bytes[at + 3]! ^= 0x80;
+    await writeFile(data, bytes);
+    const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'));
+    const { v1, v2, files } = await hashTree(join(folder, 'model'));
+    Object.assign(manifest.integrity, { artifact_sha256: v1, tree_v2: v2, files });
+    manifest.evidence.artifact_sha256 = v1;
+    await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest));
+    expect((await verify()).code).toBe(0);
+    const { code, stdout } = await verify('--deep');
+    expect([code, stdout]).toEqual([1, expect.stringContaining('PARITY_FAILED')]);
+  }, 120_000);
 
   // Rule 8: the same checkpoint gives the same bytes.
   it('has the same bytes when it is emitted again', async () => {
