@@ -9,7 +9,7 @@ import { checkProvenWith } from '../runtime/checkpoint-pins.js';
 import { LayaError } from '../schemas/errors.js';
 import { placeDense, proveDense } from './dense/prove.js';
 import type { Context } from './events.js';
-import { checkProfile, hasPortableEvidence, isProvenHere } from './profile.js';
+import { checkProfile, hasPortableEvidence, isProvenHere, profileText } from './profile.js';
 import { proveParity } from './stages/parity.js';
 import { provePlacement } from './stages/place.js';
 import { type Resolved, resolve } from './stages/resolve.js';
@@ -71,11 +71,15 @@ export class DeepCheck {
    * What measures the manifest's own evidence, or where that was proven on another kind of machine, the portable evidence
    * it has beside it. Throws ArtifactRevisionError PROFILE_MISMATCH when this machine can check neither.
    */
-  async #toolchain({ manifest, folder }: OpenedArtifact): Promise<Toolchain> {
+  async #toolchain({ key, manifest, folder }: OpenedArtifact): Promise<Toolchain> {
     const own = await this.#measures(evidenceKind(manifest));
-    if (!isProvenHere(manifest, own) && hasPortableEvidence(manifest)) return this.#measures('portable');
-    checkProfile(manifest, own, folder);
-    return own;
+    if (isProvenHere(manifest, own) || !hasPortableEvidence(manifest)) {
+      checkProfile(manifest, own, folder);
+      return own;
+    }
+    const reason = `evidence of ${profileText(manifest)} can't be measured here; its portable evidence is`;
+    this.#context.emit({ kind: 'skipped', bucket: key.bucket, reason });
+    return this.#measures('portable');
   }
 
   /** The checkpoint and goldens of a model, found once for each toolchain. */

@@ -39,8 +39,9 @@ async function found(root: string, own: Toolchain, portable = portableToolchain(
     return kind === 'portable' ? portable : own;
   };
   const artifact = await readArtifact(KEY, artifactFolder(root, KEY));
-  const problem = await new DeepCheck(measures, testContext(folder())).problemOf(artifact);
-  return { code: problem?.code, kinds };
+  const context = testContext(folder());
+  const problem = await new DeepCheck(measures, context).problemOf(artifact);
+  return { code: problem?.code, kinds, told: context.events.filter(({ kind }) => kind === 'skipped').length };
 }
 
 /** A portable executor that is wrong. */
@@ -61,14 +62,14 @@ describe('the deep check', () => {
   const other = { device: { system: { name: 'macOS', version: '16.0', build: '25A1' } } };
 
   it('runs the gates of the Mac that the artifact was proven on', async () => {
-    expect(await found(proven(), await ready(), wrong())).toEqual({ code: undefined, kinds: ['apple'] });
+    expect(await found(proven(), await ready(), wrong())).toEqual({ code: undefined, kinds: ['apple'], told: 0 });
   });
 
   it.each([
     ['off a Mac', async () => portableToolchain()],
     ['on another Mac', () => ready(other)],
   ])('measures the portable evidence %s', async (_where, own) => {
-    expect(await found(proven(), await own())).toEqual({ code: undefined, kinds: ['apple', 'portable'] });
+    expect(await found(proven(), await own())).toEqual({ code: undefined, kinds: ['apple', 'portable'], told: 1 });
     expect((await found(proven(), await own(), wrong())).code).toBe('PARITY_FAILED');
   });
 
