@@ -189,8 +189,7 @@ async function compare() {
     return list.map(({ name }, i) => {
       const of = found[i][kind];
       return [
-        String(length),
-        String(count),
+        `${count} x ${length}`,
         name,
         at(of.ms, 0.5).toFixed(1),
         at(of.ms, 0.99).toFixed(1),
@@ -201,20 +200,8 @@ async function compare() {
       ];
     });
   });
-  print(
-    [
-      'TOKENS',
-      'QUESTIONS',
-      `WHO (${options.size})`,
-      'P50 MS',
-      'P99 MS',
-      'QUESTIONS/S',
-      'OURS/IT',
-      'CPU MS A REQUEST',
-      'PEAK RSS',
-    ],
-    rows,
-  );
+  const head = ['ROWS', `WHO (${options.size})`, 'P50 MS', 'P99 MS', 'ROWS/S', 'OURS/IT', 'CPU MS', 'PEAK RSS'];
+  print(head, rows);
   console.log(`load: ${list.map(({ name }, i) => `${name} ${loads[i].toFixed(2)} s`).join(', ')}`);
   rmSync(store, { recursive: true, force: true });
 }
