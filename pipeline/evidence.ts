@@ -58,10 +58,15 @@ export function withEvidence(record: JsonObject, manifest: Manifest, fields: Evi
  * profile itself. About other bytes nothing is taken.
  */
 export function withEvidenceOf(record: JsonObject, manifest: Manifest, other: Manifest): JsonObject {
-  if (other.integrity.artifact_sha256 !== manifest.integrity.artifact_sha256) return record;
+  if (!isSameTree(manifest, other)) return record;
   const own = proofsOf(manifest);
   const more = proofsOf(other).filter((one) => !own.some((mine) => isSameKind(mine, one)));
   return withOthers(record, [...own.slice(1), ...more]);
+}
+
+function isSameTree({ integrity: a }: Manifest, { integrity: b }: Manifest): boolean {
+  const known = a.tree_v2 !== undefined && b.tree_v2 !== undefined;
+  return a.artifact_sha256 === b.artifact_sha256 && (!known || a.tree_v2 === b.tree_v2);
 }
 
 const isSameKind = (a: Proof, b: Proof): boolean =>
