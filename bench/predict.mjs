@@ -5,8 +5,8 @@
 // `pip install --target FOLDER onnx onnxruntime onnxscript`. Called with --child it opens our
 // model and answers what the parent asks for.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -113,13 +113,12 @@ function started(name, file, args) {
   };
 }
 
+/** The checkpoint's any-length graph as it is emitted now. */
 async function denseOf(folder) {
   const target = join(folder, 'dense');
-  if (existsSync(target)) return target;
-  const partial = `${target}.partial-${process.pid}`;
-  await mkdir(partial);
-  await emitDense(await readCheckpoint(folder), partial);
-  await rename(partial, target);
+  rmSync(target, { recursive: true, force: true });
+  await mkdir(target);
+  await emitDense(await readCheckpoint(folder), target);
   return target;
 }
 
