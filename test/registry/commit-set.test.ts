@@ -1,44 +1,13 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { commitSet, type StagedArtifact } from '../../registry/commit-set.js';
-import { locateArtifact } from '../../registry/locate.js';
 import { artifactFolder, MANIFEST } from '../../registry/paths.js';
 import { codeOf, treeOf, workspace } from '../workspace.js';
-import { FILES, KEY, writeArtifact } from './artifact.js';
+import { keys, stage, state, write } from './staged-set.js';
 
 const folder = workspace();
 const now = () => new Date('2026-01-02T03:04:05Z');
-const keys = [64, 96, 128].map((bucket) => ({ ...KEY, bucket }));
-
-async function write(path: string, bucket: number, text: string): Promise<void> {
-  await writeArtifact(path, { ...FILES, 'model.mil': text }, ({ artifact }) => {
-    artifact.length = bucket;
-  });
-}
-
-/** Staged artifacts of three buckets; those that are registered before are to be replaced. */
-async function stage(root: string, registered: readonly number[]): Promise<StagedArtifact[]> {
-  const all: StagedArtifact[] = [];
-  for (const key of keys) {
-    const staged = join(root, 'artifacts/.staging/fetch-1', `L${key.bucket}`);
-    await write(staged, key.bucket, 'new');
-    const replace = registered.includes(key.bucket);
-    if (replace) await write(artifactFolder(root, key), key.bucket, 'old');
-    all.push({ key, folder: staged, replace });
-  }
-  return all;
-}
-
-/** "old", "new" or undefined, for each bucket. */
-async function state(root: string): Promise<(string | undefined)[]> {
-  const found: (string | undefined)[] = [];
-  for (const key of keys) {
-    const at = await locateArtifact(root, key);
-    found.push(at && (await readFile(join(at, 'model.mlmodelc/model.mil'), 'utf8')));
-  }
-  return found;
-}
 
 describe('commitSet', () => {
   it('registers all, over what was there, and leaves no copies', async () => {

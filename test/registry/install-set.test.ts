@@ -3,37 +3,16 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { StagedArtifact } from '../../registry/commit-set.js';
 import { type InstallSetOptions, installSet } from '../../registry/install-set.js';
-import { locateArtifact } from '../../registry/locate.js';
 import { artifactFolder, COMPILED, MANIFEST } from '../../registry/paths.js';
-import { readArtifact, verifyTree } from '../../registry/read.js';
 import { storeSteps } from '../../registry/steps.js';
 import { treeOf, workspace } from '../workspace.js';
-import { FILES, KEY, writeArtifact } from './artifact.js';
+import { keys, stage, state, write } from './staged-set.js';
 
 const folder = workspace();
-const keys = [64, 96, 128].map((bucket) => ({ ...KEY, bucket }));
 const OPTIONS: InstallSetOptions = {
   now: () => new Date('2026-01-02T03:04:05Z'),
   beforePublish: async () => undefined,
 };
-
-const write = (path: string, bucket: number, text: string) =>
-  writeArtifact(path, { ...FILES, 'model.mil': text }, ({ artifact }) => {
-    artifact.length = bucket;
-  });
-
-/** Staged artifacts of three buckets; those that are registered before are to be replaced. */
-async function stage(root: string, registered: readonly number[] = []): Promise<StagedArtifact[]> {
-  const all: StagedArtifact[] = [];
-  for (const key of keys) {
-    const staged = join(root, 'artifacts/.staging/fetch-1', `L${key.bucket}`);
-    await write(staged, key.bucket, 'new');
-    const replace = registered.includes(key.bucket);
-    if (replace) await write(artifactFolder(root, key), key.bucket, 'old');
-    all.push({ key, folder: staged, replace });
-  }
-  return all;
-}
 
 /** The manifest with a field of its own, for what the gates add. */
 async function proven({ key }: StagedArtifact, model: string): Promise<string> {
@@ -41,17 +20,6 @@ async function proven({ key }: StagedArtifact, model: string): Promise<string> {
   const name = model.includes('.staging') ? MANIFEST : 'manifest.pending.json';
   const manifest = JSON.parse(await readFile(join(folder, name), 'utf8'));
   return JSON.stringify({ ...manifest, proven: key.bucket });
-}
-
-/** "old", "new" or undefined, for each bucket; each is whole. */
-async function state(root: string): Promise<(string | undefined)[]> {
-  const found: (string | undefined)[] = [];
-  for (const key of keys) {
-    const at = await locateArtifact(root, key);
-    if (at !== undefined) await verifyTree(await readArtifact(key, at));
-    found.push(at && (await readFile(join(at, COMPILED, 'model.mil'), 'utf8')));
-  }
-  return found;
 }
 
 const leftovers = async (root: string): Promise<string[]> =>
