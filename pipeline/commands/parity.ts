@@ -88,17 +88,7 @@ const nothing = ({ name }: ModelSpec): ArtifactMissingError =>
   });
 
 function parityText(model: ModelSpec, rows: readonly Row[]): string {
-  const head = [
-    'GRAPH',
-    'PRECISION',
-    'ROWS',
-    'TOLERANCE',
-    'MAX |DP|',
-    'ACTION |DP|',
-    'MAX |DLOGIT|',
-    'FLIPS',
-    'RESULT',
-  ];
+  const head = ['GRAPH', 'PRECISION', 'ROWS', 'BOUND', '|DP|', 'ACTION', '|DLOGIT|', 'FLIPS', 'RESULT'];
   const lines = rows.map(({ graph, record }) => [
     graph,
     record.precision,
@@ -107,8 +97,12 @@ function parityText(model: ModelSpec, rows: readonly Row[]): string {
     record.prob_max_abs.toExponential(2),
     record.action_prob_max_abs.toExponential(2),
     record.logit_max_abs.toExponential(2),
-    `${record.hard_mismatches} + ${record.near_tie_flips.length} near`,
+    `${record.hard_mismatches}+${record.near_tie_flips.length}`,
     record.passed ? 'passed' : `failed: ${record.failures.join('; ')}`,
   ]);
-  return `${table(head, lines)}\n\n${model.name} against ${rows[0]!.record.reference}`;
+  const legend = [
+    'largest differences of a probability, an action probability and a logit;',
+    'decisions that differ + those that differ at a near tie',
+  ];
+  return [table(head, lines), '', ...legend, `${model.name} against ${rows[0]!.record.reference}`].join('\n');
 }
