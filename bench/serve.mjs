@@ -143,6 +143,6 @@ for (const count of [1, 8]) {
     ]);
   }
 }
-print(['SERVER', 'REQUESTS, MEDIAN', 'P50', 'P99', 'OURS TO UPSTREAM'], rows);
+print(['SERVER', 'REQUESTS', 'P50', 'P99', 'TO UPSTREAM'], rows);
 for (const { child } of Object.values(servers)) child.kill('SIGTERM');
 if (!process.env.LAYA_APPLE_CACHE) rmSync(cache, { recursive: true, force: true });
