@@ -88,10 +88,10 @@ async function child() {
   process.exit(0);
 }
 
-/** A child that answers a line for each line it gets. */
-/** Starts when it is first needed; the full-size models do not fit into memory side by side. */
+/** A child that starts when it is first needed: the full-size models do not fit into memory side by side. */
 const talk = (name, file, args) => ({ name, start: () => started(name, file, args) });
 
+/** The child, which answers a line for each line it gets. */
 function started(name, file, args) {
   const process = spawn(file, args, { cwd: root, stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: process.stdout })[Symbol.asyncIterator]();
